@@ -1,0 +1,29 @@
+# Two commands matter: `make demo` and `make test`. Both build .venv first, from Python 3.11 alone.
+PYTHON ?= python3.11
+BIN := .venv/bin
+
+.PHONY: demo test lint types unit clean
+
+demo: .venv/ready
+	$(BIN)/pliant run slcp --n-obs 100 --out runs/demo
+
+test: lint types unit
+
+lint: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/ready
+	$(BIN)/basedpyright
+
+unit: .venv/ready
+	$(BIN)/pytest -n 2 --dist worksteal
+
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[arviz,bench,dev]'
+	touch $@
+
+clean:
+	rm -rf .venv runs

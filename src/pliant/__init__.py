@@ -1,0 +1,71 @@
+"""Pliant: posteriors of simulators from many observations at once.
+
+The names below are loaded when they are first used, so that ``pliant --help`` is quick.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pliant import tasks as tasks
+    from pliant.bandwidths.ess import EffectiveSampleSize as EffectiveSampleSize
+    from pliant.bandwidths.fixed import Fixed as Fixed
+    from pliant.bandwidths.quantile import Quantile as Quantile
+    from pliant.bandwidths.trust_region import TrustRegion as TrustRegion
+    from pliant.discrepancies.energy import Energy as Energy
+    from pliant.discrepancies.euclidean import Euclidean as Euclidean
+    from pliant.discrepancies.mmd import MMD as MMD
+    from pliant.discrepancies.sliced_wasserstein import SlicedWasserstein as SlicedWasserstein
+    from pliant.discrepancies.wasserstein import Wasserstein as Wasserstein
+    from pliant.families.gaussian import Gaussian as Gaussian
+    from pliant.families.mixture import GaussianMixture as GaussianMixture
+    from pliant.families.spline_flow import SplineFlow as SplineFlow
+    from pliant.inference import infer as infer
+    from pliant.methods.pli import PLI as PLI
+    from pliant.partition import PartitionFunction as PartitionFunction
+    from pliant.posterior import Posterior as Posterior
+    from pliant.problem import Problem as Problem
+    from pliant.result import Result as Result
+    from pliant.result import load as load
+    from pliant.training import Training as Training
+
+__version__ = "0.1.0"
+
+_MODULES = {
+    "EffectiveSampleSize": "bandwidths.ess",
+    "Energy": "discrepancies.energy",
+    "Euclidean": "discrepancies.euclidean",
+    "Fixed": "bandwidths.fixed",
+    "Gaussian": "families.gaussian",
+    "GaussianMixture": "families.mixture",
+    "MMD": "discrepancies.mmd",
+    "PLI": "methods.pli",
+    "PartitionFunction": "partition",
+    "Posterior": "posterior",
+    "Problem": "problem",
+    "Quantile": "bandwidths.quantile",
+    "Result": "result",
+    "SlicedWasserstein": "discrepancies.sliced_wasserstein",
+    "SplineFlow": "families.spline_flow",
+    "Training": "training",
+    "TrustRegion": "bandwidths.trust_region",
+    "Wasserstein": "discrepancies.wasserstein",
+    "infer": "inference",
+    "load": "result",
+}
+
+__all__ = [*_MODULES, "tasks"]  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "tasks":
+        return importlib.import_module("pliant.tasks")
+    if name in _MODULES:
+        value = getattr(importlib.import_module(f"pliant.{_MODULES[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'pliant' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

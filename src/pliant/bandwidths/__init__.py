@@ -1,0 +1,1 @@
+"""Rules for the bandwidth of each round."""

@@ -1,0 +1,51 @@
+"""The effective-sample-size rule of SMC-ABC, for the exponential kernel."""
+
+import math
+
+import equinox as eqx
+import numpy as np
+from scipy.optimize import root_scalar
+
+from pliant.bandwidths.base import AbstractBandwidth
+from pliant.checks import check_real
+from pliant.particles import Particles, effective_sample_size
+from pliant.weights import Temper, log_weights
+
+
+class EffectiveSampleSize(AbstractBandwidth):
+    """beta_t is the smallest bandwidth that leaves ``fraction * K`` effective particles.
+
+    It never rises, and never falls below the target. The weights are ``p L / q`` in full:
+    a proposal that has moved away from them may not reach the fraction at any bandwidth,
+    and then the bandwidth stays as it was.
+
+    Args:
+        fraction: The share of particles that stays effective, between 0 and 1.
+    """
+
+    fraction: float = eqx.field(static=True, default=0.5)
+
+    def __check_init__(self):
+        check_real("fraction", self.fraction, above=0, below=1)
+
+    def step(self, particles: Particles, beta: float, last: Temper | None) -> Temper:
+        """Solve ``ESS(beta_t) = fraction K`` between the target and the last bandwidth."""
+        wanted = self.fraction * len(particles.distance)
+
+        def shortfall(log_bandwidth: float) -> float:
+            temper = Temper(power=1.0, bandwidth=math.exp(log_bandwidth))
+            return wanted - effective_sample_size(log_weights(particles, temper, beta))
+
+        low, high = math.log(beta), self._highest(particles, beta, last)
+        if shortfall(low) <= 0 or high <= low:
+            return Temper(power=1.0, bandwidth=beta)
+        if shortfall(high) >= 0:
+            return Temper(power=1.0, bandwidth=math.exp(high))
+        found = root_scalar(shortfall, bracket=(low, high)).root
+        return Temper(power=1.0, bandwidth=math.exp(found))
+
+    def _highest(self, particles: Particles, beta: float, last: Temper | None) -> float:
+        if last is not None:
+            return math.log(last.bandwidth)
+        usable = particles.distance[np.isfinite(particles.distance)]
+        return math.log(max(beta, 1e3 * float(np.ptp(usable))))

@@ -1,0 +1,87 @@
+"""Checks of arguments: each says what was expected, what came, and names the argument."""
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+
+
+def check_integer(name: str, value: Any, *, at_least: int) -> int:
+    """``value`` as an ``int`` that is no smaller than ``at_least``.
+
+    Raises:
+        TypeError: If it is not an integer.
+        ValueError: If it is too small.
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name}: expected an integer, got {value!r} ({type(value).__name__}).")
+    if value < at_least:
+        raise ValueError(f"{name}: expected an integer of at least {at_least}, got {value}.")
+    return int(value)
+
+
+def check_seed(name: str, value: Any) -> int:
+    """``value`` as a seed, an integer from 0 to ``2**32 - 1``: JAX drops higher bits silently.
+
+    Raises:
+        TypeError: If it is not an integer.
+        ValueError: If it is out of range.
+    """
+    seed = check_integer(name, value, at_least=0)
+    if seed >= 2**32:
+        raise ValueError(f"{name}: expected an integer below 2**32, got {seed}.")
+    return seed
+
+
+def check_real(
+    name: str, value: Any, *, above: float = -math.inf, below: float = math.inf
+) -> float:
+    """``value`` as a finite ``float`` strictly between ``above`` and ``below``.
+
+    Raises:
+        TypeError: If it is not a real number.
+        ValueError: If it is not finite or out of range.
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name}: expected a number, got {value!r} ({type(value).__name__}).")
+    try:
+        number = float(value)
+    except OverflowError:  # an integer that no float can hold
+        number = math.inf
+    if not (math.isfinite(number) and above < number < below):
+        bounds = [f"above {above:g}"] * (above > -math.inf) + [f"below {below:g}"] * (
+            below < math.inf
+        )
+        wanted = " and ".join(["a finite number", *bounds])
+        raise ValueError(f"{name}: expected {wanted}, got {value!r}.")
+    return number
+
+
+def check_numbers(name: str, value: Any) -> np.ndarray:
+    """``value`` as an array of real numbers, which need not be finite.
+
+    Raises:
+        TypeError: If it holds anything else.
+        ValueError: If it is ragged, or if some of it is masked.
+    """
+    if np.ma.is_masked(value):
+        raise ValueError(f"{name}: expected numbers, got masked ones: remove or impute them.")
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(
+            f"{name}: expected an array, got a ragged sequence: all its entries must have one shape."
+        ) from error
+    except TypeError as error:
+        raise TypeError(f"{name}: expected real numbers, got {value!r}.") from error
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name}: expected real numbers, got the type {array.dtype}.")
+    return array
+
+
+def check_instance(name: str, value: Any, kind: type, example: str) -> None:
+    """Raise a ``TypeError`` unless ``value`` is a ``kind``; ``example`` shows a good value."""
+    if not isinstance(value, kind):
+        got = f"the class {value.__name__}" if isinstance(value, type) else repr(value)
+        raise TypeError(f"{name}: expected something like {example}, got {got}.")

@@ -1,0 +1,5 @@
+"""``python -m pliant.cli`` is the command ``pliant``."""
+
+from pliant.cli.app import main
+
+main()

@@ -1,0 +1,83 @@
+"""Names on the command line -> classes: the only place where strings choose them."""
+
+import difflib
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pliant.cli.errors import UserError
+
+METHODS = {
+    "pli": "pliant.methods.pli:PLI",
+    "pli-paper": "pliant.methods.pli:PLI.paper",
+}
+DISCREPANCIES = {
+    "mmd": "pliant.discrepancies.mmd:MMD",
+    "wasserstein": "pliant.discrepancies.wasserstein:Wasserstein",
+    "sliced-wasserstein": "pliant.discrepancies.sliced_wasserstein:SlicedWasserstein",
+    "energy": "pliant.discrepancies.energy:Energy",
+    "euclidean": "pliant.discrepancies.euclidean:Euclidean",
+}
+FAMILIES = {
+    "spline-flow": "pliant.families.spline_flow:SplineFlow",
+    "gaussian": "pliant.families.gaussian:Gaussian",
+    "gaussian-mixture": "pliant.families.mixture:GaussianMixture",
+}
+
+
+def one_of(option: str, table: Mapping[str, str]) -> Callable[[str | None], str | None]:
+    """A check, for typer, that the value of ``option`` is a name in ``table``."""
+
+    def check(value: str | None) -> str | None:
+        if value is not None and value not in table:
+            raise UserError(
+                f"{option}: expected {listed(table)}, got {value!r}.{closest(value, table)}"
+            )
+        return value
+
+    return check
+
+
+def listed(names: Any) -> str:
+    """``a, b or c``."""
+    *most, last = names
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def closest(name: str, names: Any) -> str:
+    """`` Did you mean ...?`` if one of ``names`` is near, else nothing."""
+    near = difflib.get_close_matches(name.lower(), list(names), n=1, cutoff=0.5)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def build_method(
+    method: str,
+    n_obs: int,
+    *,
+    discrepancy: str | None,
+    family: str | None,
+    epsilon: float | None,
+    **numbers: float | None,
+) -> Any:
+    """The method with the options that were given; the others keep the method's defaults.
+
+    Raises:
+        TypeError, ValueError: If an option is out of range.
+    """
+    options: dict[str, Any] = {name: value for name, value in numbers.items() if value is not None}
+    if discrepancy is not None:
+        options["discrepancy"] = _load(DISCREPANCIES[discrepancy])()
+    if family is not None:
+        options["family"] = _load(FAMILIES[family])()
+    if epsilon is not None:
+        options["bandwidth"] = _load("pliant.bandwidths.trust_region:TrustRegion")(epsilon=epsilon)
+    build = _load(METHODS[method])
+    return build(n_obs, **options) if method == "pli-paper" else build(**options)
+
+
+def _load(path: str) -> Any:
+    module, _, names = path.partition(":")
+    value: Any = importlib.import_module(module)
+    for name in names.split("."):
+        value = getattr(value, name)
+    return value

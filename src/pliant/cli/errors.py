@@ -1,0 +1,66 @@
+"""Mistakes of the user, as one line on standard error and exit code 2."""
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+_OPTIONS = "n_obs|n_params|n_sims|rounds|seed|beta|epsilon|max_simulations|max_seconds"
+
+
+class UserError(Exception):
+    """Something that the user can put right, said in one line."""
+
+
+class OneLineErrors(TyperGroup):
+    """Shows mistakes, and wrong options that typer finds, as ``pliant: ...`` without a frame."""
+
+    def main(self, *args: Any, standalone_mode: bool = True, **options: Any) -> Any:
+        """Run the command line and leave Python with its exit code."""
+        try:
+            code = super().main(*args, standalone_mode=False, **options)
+        except UserError as mistake:
+            _fail(str(mistake))
+        except Exception as error:
+            # every error that typer has for the user's input can format itself
+            if not hasattr(error, "format_message"):
+                raise
+            context = getattr(error, "ctx", None)
+            command = context.command_path if context is not None else "pliant"
+            _fail(f"{error.format_message()} See {command} --help.")  # pyright: ignore
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+@contextmanager
+def mistakes(*, traceback: bool = False) -> Iterator[None]:
+    """Turn what the library raises for wrong options into a ``UserError``.
+
+    Args:
+        traceback: Let the error itself through, for Python to show where it came from.
+    """
+    try:
+        yield
+    except UserError as mistake:
+        if traceback and mistake.__cause__ is not None:
+            raise mistake.__cause__ from None
+        raise
+    except (ValueError, TypeError, FileExistsError) as error:
+        if traceback:
+            raise
+        raise UserError(first_line(error)) from error
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, in one line; arguments are called by their options' names."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = lines[0] if lines else type(error).__name__
+    return re.sub(rf"^({_OPTIONS}):", lambda m: "--" + m[1].replace("_", "-") + ":", text)
+
+
+def _fail(text: str) -> NoReturn:
+    typer.echo(f"pliant: {' '.join(text.split())}", err=True)
+    sys.exit(2)

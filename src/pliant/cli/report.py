@@ -1,0 +1,104 @@
+"""What the commands print: plain lines and tables, coloured on a terminal only."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from pliant.cli.run_folder import CONTENTS
+
+if TYPE_CHECKING:
+    from pliant.history import History
+
+_COLOURS = {"finished": "green", "failed": "red", "diverged": "red"}
+_ROUND = {
+    "round": ("round", "d"),
+    "bandwidth": ("bandwidth", ".3g"),
+    "kl": ("KL", ".3f"),
+    "ess": ("ESS", ".0f"),
+    "distance_min": ("min D", ".3g"),
+    "distance_median": ("median D", ".3g"),
+    "distance_se": ("error of D", ".2g"),
+    "noise_share": ("noise", ".0%"),
+    "simulations": ("simulations", ",d"),
+    "seconds": ("seconds", ".1f"),
+}
+
+
+def console() -> Console:
+    """Standard output; wide where it is no terminal, so that tables in files are not cut."""
+    width = None if sys.stdout.isatty() else 200
+    return Console(highlight=False, markup=False, emoji=False, width=width)
+
+
+def say(out: Console, text: Text | str) -> None:
+    """Print a line; it is wrapped at words on a terminal, and not at all in a file."""
+    out.print(text, soft_wrap=not out.is_terminal)
+
+
+def counted(n: int, noun: str) -> str:
+    """``1 round``, ``2,000 rounds``."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def print_status(out: Console, status: str, message: str) -> None:
+    """The status in one word and the message."""
+    style = f"bold {_COLOURS.get(status, 'yellow')}"
+    say(out, Text.assemble((status, style), f": {message}"))
+
+
+def print_summary(out: Console, samples: Mapping[str, Any], truth: Mapping[str, Any]) -> None:
+    """Mean, standard deviation and quantiles of every parameter, with the truth if it is known."""
+    import numpy as np
+
+    from pliant.plots.columns import as_columns
+
+    names, values = as_columns(samples)
+    quantiles = np.quantile(values, [0.05, 0.5, 0.95], axis=0)
+    columns = [values.mean(axis=0), values.std(axis=0), *quantiles]
+    heads = ["", "mean", "sd", "5 %", "50 %", "95 %"]
+    if truth:
+        columns.append(np.concatenate([np.ravel(truth[name]) for name in samples]))
+        heads.append("truth")
+    rows = [[name, *(f"{x:.4g}" for x in row)] for name, *row in zip(names, *columns, strict=True)]
+    print_table(out, heads, rows)
+
+
+def print_history(out: Console, history: "History") -> None:
+    """One line a round."""
+    shown = [name for name in _ROUND if name in history.columns]
+    rows = [[_cell(row.get(name), _ROUND[name][1]) for name in shown] for row in history]
+    print_table(out, [_ROUND[name][0] for name in shown], rows, right=range(len(shown)))
+
+
+def print_files(out: Console, folder: Path) -> None:
+    """The folder, and what is in it."""
+    say(out, Text(f"{folder}/", style="bold"))
+    for name, meaning in CONTENTS.items():
+        if (folder / name).is_file():
+            say(out, f"  {name:<14} {meaning}")
+
+
+def print_table(
+    out: Console,
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    right: Sequence[int] | range | None = None,
+) -> None:
+    """Columns of text; all but the first are aligned to the right unless ``right`` says which."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for index, head in enumerate(heads):
+        aligned = index > 0 if right is None else index in right
+        table.add_column(Text(head), justify="right" if aligned else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    out.print(table)
+
+
+def _cell(value: Any, form: str) -> str:
+    return "-" if value is None else format(value, form)

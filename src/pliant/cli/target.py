@@ -1,0 +1,137 @@
+"""What ``pliant run`` is given: a built-in task, or a problem in a user's Python file."""
+
+import hashlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pliant.cli.choices import closest
+from pliant.cli.errors import UserError, first_line
+
+if TYPE_CHECKING:
+    from pliant.problem import Problem
+
+_DEFAULT_N_OBS = 100
+
+
+@dataclass(frozen=True)
+class Target:
+    """A problem, and what is known about its solution."""
+
+    text: str
+    """As it was given."""
+    problem: "Problem"
+    truth: Any = None
+    reference: Callable[[], Any] | None = None
+    """Makes samples of the exact posterior."""
+    file: dict[str, str] | None = None
+    """Path and SHA-256 of a user's file."""
+
+
+def is_file(text: str) -> bool:
+    """Whether the target is a problem in a file: ``FILE.py:NAME``."""
+    return text.endswith(".py") or ".py:" in text
+
+
+def folder_name(text: str, seed: int) -> str:
+    """``TASK-SEED``, or ``FILE-NAME-SEED``."""
+    if not is_file(text):
+        return f"{text}-{seed}"
+    path, _, name = text.rpartition(":")
+    return f"{Path(path).stem}-{name}-{seed}"
+
+
+def read_target(text: str, n_obs: int | None, seed: int) -> Target:
+    """Load the task or the file.
+
+    Raises:
+        UserError: If there is no such task, file or problem, or the file fails.
+    """
+    if not is_file(text):
+        return _read_task(text, _DEFAULT_N_OBS if n_obs is None else n_obs, seed)
+    if n_obs is not None:
+        raise UserError("--n-obs is for tasks only: a problem in a file has its own observations.")
+    path, _, name = text.rpartition(":")
+    if not path.endswith(".py") or not name:
+        raise UserError(f"{text}: which problem in the file? Write FILE.py:NAME.")
+    return _read_file(text, Path(path), name)
+
+
+def _read_task(name: str, n_obs: int, seed: int) -> Target:
+    from pliant import tasks
+
+    if name not in tasks.names():
+        raise UserError(
+            f"There is no task {name!r}.{closest(name.replace('-', '_'), tasks.names())} The tasks "
+            f"are {', '.join(tasks.names())}; a problem of your own is FILE.py:NAME."
+        )
+    task = tasks.get(name)
+    return Target(
+        text=name,
+        problem=task.problem(n_obs=n_obs, seed=seed),
+        truth=task.truth,
+        reference=(lambda: task.reference(n_obs=n_obs, seed=seed)) if task.has_reference else None,
+    )
+
+
+def _read_file(text: str, path: Path, name: str) -> Target:
+    from pliant.problem import Problem
+
+    if not path.is_file():
+        raise UserError(f"{path}: there is no such file.")
+    content = path.read_bytes()
+    module = _execute(path)
+    if not hasattr(module, name):
+        problems = [key for key, value in vars(module).items() if isinstance(value, Problem)]
+        found = f" The problems in it are {', '.join(problems)}." if problems else ""
+        raise UserError(f"{path}: there is no {name!r} in it.{closest(name, problems)}{found}")
+    value = getattr(module, name)
+    if not isinstance(value, Problem) and callable(value):
+        value = _guarded(path, value)
+    if not isinstance(value, Problem):
+        raise UserError(
+            f"{path}: expected {name} to be a pliant.Problem, or a function without arguments that "
+            f"returns one, got {type(value).__name__}."
+        )
+    digest = hashlib.sha256(content).hexdigest()
+    return Target(text, value, file={"path": str(path.resolve()), "sha256": digest})
+
+
+def _execute(path: Path) -> Any:
+    """Run the file as a module that can import its neighbours, as ``python FILE.py`` would."""
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise UserError(f"{path}: not a Python file.")
+    module = importlib.util.module_from_spec(spec)
+    shadowed = sys.modules.get(path.stem)
+    sys.modules[path.stem] = module  # dataclasses and pickle look their module up by name
+    try:
+        _guarded(path, lambda: spec.loader.exec_module(module))  # pyright: ignore
+    except UserError:
+        del sys.modules[path.stem]
+        if shadowed is not None:
+            sys.modules[path.stem] = shadowed
+        raise
+    return module
+
+
+def _guarded(path: Path, call: Callable[[], Any]) -> Any:
+    """``call()``, with every error in the user's code said in one line that names the place."""
+    try:
+        return call()
+    except (Exception, SystemExit) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [f.lineno for f in frames if Path(f.filename).name == path.name]
+        line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
+        place = str(path) if line is None else f"{path}, line {line}"
+        says = error.msg if isinstance(error, SyntaxError) else first_line(error)
+        raise UserError(
+            f"{place}: {type(error).__name__}: {says} (--traceback shows where it came from.)"
+        ) from error

@@ -1,0 +1,45 @@
+"""What every discrepancy does: compare simulated sets with the observed set."""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+from jaxtyping import Array, Bool, Float, Key, PyTree
+
+
+class AbstractDiscrepancy(eqx.Module):
+    """A distance D between the observed set and simulated sets of any size.
+
+    It is used in two steps, so that what depends on the observations alone is computed
+    once: ``state = prepare(observed)``, then ``measure`` for each batch of parameters.
+    """
+
+    min_draws: eqx.AbstractClassVar[int]
+    """The fewest usable draws from which a distance can be estimated."""
+
+    @abc.abstractmethod
+    def prepare(self, observed: Float[Array, "N *event"]) -> Any:
+        """Compute, once, everything that depends on the observations alone."""
+
+    @abc.abstractmethod
+    def measure(
+        self,
+        key: Key[Array, ""],
+        state: Any,
+        thetas: PyTree,
+        x: Float[Array, "K M *event"],
+        ok: Bool[Array, "K M"],
+    ) -> tuple[Float[Array, " K"], Any]:
+        """Distances of ``K`` simulated sets to the observed set.
+
+        Args:
+            key: For discrepancies that draw random numbers.
+            state: What ``prepare`` or the last ``measure`` returned.
+            thetas: The parameters that ``x`` was simulated with, in the prior's structure.
+            x: Simulated sets of ``M`` draws.
+            ok: Which draws are usable; the others count for nothing.
+
+        Returns:
+            The distances, infinite where fewer than ``min_draws`` draws are usable, and the
+            state for the next call.
+        """

@@ -1,0 +1,32 @@
+"""Parameters in blocks of a fixed size: bounded memory, and results that no batch can change."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, PyTree, Shaped
+
+
+def map_blocks(
+    function: Callable[..., PyTree[Array]],
+    *arrays: Shaped[Array, "K ..."],
+    block: int,
+) -> PyTree[Shaped[Array, "K ..."]]:
+    """Apply a function of whole blocks to the leading axis, one block after the other.
+
+    The last block is filled up with zeros, so that every block runs the same program: the result
+    for one element does not depend on how many others there are, nor on its place among them.
+
+    Args:
+        function: Maps arrays with a leading axis of length ``block`` to others, each element on
+            its own.
+        arrays: Their leading axes have the same length.
+        block: The elements in a block.
+    """
+    K = arrays[0].shape[0]
+    blocks = [
+        jnp.pad(a, ((0, -K % block), *([(0, 0)] * (a.ndim - 1)))).reshape(-1, block, *a.shape[1:])
+        for a in arrays
+    ]
+    results = jax.lax.map(lambda b: function(*b), tuple(blocks))
+    return jax.tree.map(lambda r: r.reshape(-1, *r.shape[2:])[:K], results)

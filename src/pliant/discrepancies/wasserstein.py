@@ -1,0 +1,198 @@
+"""The squared 2-Wasserstein distance, by entropic optimal transport."""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+
+from pliant.checks import check_integer, check_real
+from pliant.discrepancies.base import AbstractDiscrepancy
+from pliant.discrepancies.blocks import map_blocks
+from pliant.discrepancies.scaling import as_divisors, as_rows, check_same_features
+
+_ITERATIONS_PER_ABSORPTION = 10
+"""Products with one Gibbs kernel before the scalings move into the potentials."""
+
+_MAX_LOG_SCALING = 40.0
+"""Logarithms of scalings and of kernel entries stay below this, so that float32 holds a product
+of two of them."""
+
+_BLOCK_PAIRS = 2**13
+"""Pairs in one block. Sets that large are solved one by one: each stops when it has converged."""
+
+
+class WassersteinState(eqx.Module):
+    """What Wasserstein computes once from the observations, and how the last solves ended."""
+
+    observed: Float[Array, "N d"]
+    """The observations, flattened, scaled, and centred at their mean."""
+
+    centre: Float[Array, " d"]
+    """The mean of the observations."""
+
+    epsilon: Float[Array, ""]
+    """The regularisation, in squared units of the features."""
+
+    unconverged: Float[Array, ""]
+    """The share of the sets last measured whose plan missed the tolerance: zero is good."""
+
+
+class Wasserstein(AbstractDiscrepancy):
+    r"""Squared 2-Wasserstein distance by entropic optimal transport (Cuturi, 2013).
+
+    The transport cost :math:`\langle P, C \rangle`, with
+    :math:`C_{ij} = \lVert x_i - y_j \rVert^2`, of the plan
+
+    .. math::
+        P = \arg\min_{P \in U(1/M, 1/N)} \langle P, C \rangle
+            + \varepsilon \sum_{ij} P_{ij} (\log P_{ij} - 1),
+
+    found by Sinkhorn iterations. It is the cost of a real plan, so it is no less than the exact
+    :math:`\mathcal{W}_2^2` (to the tolerance), and tends to it with the regularisation. The
+    objective with its entropy is not reported: it can be negative, and it depends on M and N.
+
+    :math:`\varepsilon` is ``regularisation`` times the mean squared distance between different
+    observations. It is the same for all parameters: one that followed the simulated sets would
+    rank parameters by their own blur. Where the observations have no spread, as one alone, every
+    plan costs the same and :math:`\varepsilon = 1`.
+
+    Both sets are centred at their means before the plan is sought, which changes no plan, and the
+    squared distance of the means is added to its cost. Iterations are products with the Gibbs
+    kernel; every ten, the scalings move into the potentials, so float32 neither overflows nor
+    underflows. Memory is that of a few M x N matrices.
+
+    Attributes:
+        regularisation: :math:`\varepsilon` relative to the observations' mean squared distance.
+        tolerance: The largest error of a plan's marginals, as the sum of absolute differences.
+            In float32, less than about 1e-5 is out of reach.
+        max_iterations: The most Sinkhorn iterations for a set. Plans that miss the tolerance by
+            then are used as they are, and counted in ``state.unconverged``.
+        scale: Positive divisors for the features of the flattened event; None leaves them raw.
+    """
+
+    regularisation: float = eqx.field(default=0.05, kw_only=True, static=True)
+    tolerance: float = eqx.field(default=1e-3, kw_only=True, static=True)
+    max_iterations: int = eqx.field(default=2000, kw_only=True, static=True)
+    scale: Float[Array, " d"] | None = eqx.field(default=None, kw_only=True, converter=as_divisors)
+
+    min_draws: ClassVar[int] = 1
+
+    def __check_init__(self):
+        check_real("regularisation", self.regularisation, above=0)
+        check_real("tolerance", self.tolerance, above=0)
+        check_integer("max_iterations", self.max_iterations, at_least=1)
+
+    @eqx.filter_jit
+    def prepare(self, observed: Float[Array, "N *event"]) -> WassersteinState:
+        """Centre the observations, and fix the regularisation by their spread."""
+        points = as_rows(observed, 1, self.scale)
+        centre = points.mean(0)
+        centred = points - centre
+        # The mean of |y_i - y_j|^2 over i != j is twice the sum of the features' variances.
+        spread = 2 * jnp.square(centred).sum() / max(1, points.shape[0] - 1)
+        epsilon = jnp.where(spread > 0, self.regularisation * spread, 1)
+        return WassersteinState(centred, centre, epsilon, jnp.zeros((), points.dtype))
+
+    @eqx.filter_jit
+    def measure(
+        self,
+        key: Key[Array, ""],
+        state: WassersteinState,
+        thetas: PyTree,
+        x: Float[Array, "K M *event"],
+        ok: Bool[Array, "K M"],
+    ) -> tuple[Float[Array, " K"], WassersteinState]:
+        """Transport costs of ``K`` simulated sets to the observed set; see the base class.
+
+        The returned state's ``unconverged`` is the share of unconverged plans among them.
+        """
+        rows = as_rows(x, 2, self.scale)
+        check_same_features(rows, state.observed)
+
+        def cost(rows, ok):
+            weights = ok / jnp.maximum(ok.sum(), 1)
+            rows = jnp.where(ok[:, None], rows - state.centre, 0)
+            shift = weights @ rows
+            rows = jnp.where(ok[:, None], rows - shift, 0)
+            costs = squared_distances(rows, state.observed) / state.epsilon
+            plan, converged = sinkhorn_plan(
+                costs, weights, tolerance=self.tolerance, max_iterations=self.max_iterations
+            )
+            # As one long dot product, which is fast and rounds little.
+            moved = jnp.vdot(plan.ravel(), costs.ravel())
+            return state.epsilon * moved + jnp.square(shift).sum(), converged
+
+        block = max(1, _BLOCK_PAIRS // (rows.shape[1] * state.observed.shape[0]))
+        distances, converged = map_blocks(jax.vmap(cost), rows, ok, block=block)
+        usable = ok.any(1)
+        unconverged = (usable & ~converged).sum() / jnp.maximum(usable.sum(), 1)
+        state = eqx.tree_at(lambda s: s.unconverged, state, unconverged)
+        return jnp.where(usable, distances, jnp.inf), state
+
+
+def sinkhorn_plan(
+    costs: Float[Array, "M N"],
+    weights: Float[Array, " M"],
+    *,
+    tolerance: float,
+    max_iterations: int,
+) -> tuple[Float[Array, "M N"], Bool[Array, ""]]:
+    r"""The plan :math:`P_{ij} = \exp(f_i + g_j - C_{ij})` with the marginals asked for.
+
+    Args:
+        costs: The costs, in units of the regularisation.
+        weights: The marginal of the rows, which sums to one; zero for a row that does not count.
+            That of the columns is uniform.
+        tolerance: Stop when the rows' marginal is met to this sum of absolute errors; that of the
+            columns is met exactly.
+        max_iterations: Stop after this many iterations, rounded up to a multiple of ten.
+
+    Returns:
+        The plan, and whether it meets the tolerance.
+    """
+    counts = weights > 0
+    column_weight = 1 / costs.shape[1]
+    largest = jnp.exp(jnp.asarray(_MAX_LOG_SCALING, costs.dtype))
+
+    def gibbs(f, g):
+        kernel = jnp.exp(jnp.minimum(f[:, None] + g - costs, _MAX_LOG_SCALING))
+        return jnp.where(counts[:, None], kernel, 0)
+
+    def bounded(sums):
+        return jnp.clip(sums, 1 / largest, largest)
+
+    def absorb(carry):
+        f, g, kernel, error, iterations = carry
+
+        def iterate(_, scalings):
+            _, v = scalings
+            u = weights / bounded(kernel @ v)
+            return u, column_weight / bounded(u @ kernel)
+
+        start = jnp.ones_like(f), jnp.ones_like(g)
+        u, v = lax.fori_loop(0, _ITERATIONS_PER_ABSORPTION, iterate, start)
+        f = f + jnp.log(jnp.where(counts, u, 1))
+        g = g + jnp.log(v)
+        kernel = gibbs(f, g)
+        error = jnp.abs(kernel @ jnp.ones_like(g) - weights).sum()
+        return f, g, kernel, error, iterations + _ITERATIONS_PER_ABSORPTION
+
+    def unfinished(carry):
+        *_, error, iterations = carry
+        return ~(error <= tolerance) & (iterations < max_iterations)
+
+    # With these potentials, the largest entry in every row and column of the kernel is one.
+    f = costs.min(1)
+    g = jnp.where(counts[:, None], costs - f[:, None], jnp.inf).min(0)
+    g = jnp.where(jnp.isfinite(g), g, 0)
+    start = (f, g, gibbs(f, g), jnp.asarray(jnp.inf, costs.dtype), jnp.zeros((), int))
+    _, _, plan, error, _ = lax.while_loop(unfinished, absorb, start)
+    return plan, error <= tolerance
+
+
+def _squared_distances(x: Float[Array, "M d"], y: Float[Array, "N d"]) -> Float[Array, "M N"]:
+    squared = jnp.square(x).sum(1)[:, None] + jnp.square(y).sum(1) - 2 * x @ y.T
+    return jnp.maximum(squared, 0)

@@ -1,0 +1,1 @@
+"""What the posterior can be, and how it is fitted."""

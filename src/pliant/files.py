@@ -1,0 +1,73 @@
+"""Files that are whole or absent: JSON and NumPy arrays, written aside and renamed."""
+
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write ``data`` as JSON; numbers that are not finite become null."""
+    text = json.dumps(_plain(data), indent=1, allow_nan=False)
+    _replace(path, lambda file: file.write(text.encode()))
+
+
+def read_json(path: Path) -> Any:
+    """What ``write_json`` wrote.
+
+    Raises:
+        FileNotFoundError, ValueError: If there is no such file, or it is damaged.
+    """
+    try:
+        return json.loads(path.read_text())
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: not a JSON file, or damaged ({error}).") from error
+
+
+def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
+    """Write named arrays as one ``.npz`` file."""
+    named: dict[str, Any] = {name: np.asarray(value) for name, value in arrays.items()}
+    _replace(path, lambda file: np.savez(file, **named))
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """What ``write_arrays`` wrote. Nothing is unpickled.
+
+    Raises:
+        FileNotFoundError, ValueError: If there is no such file, or it is damaged.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except (zipfile.BadZipFile, EOFError, OSError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        raise ValueError(f"{path}: not a file of arrays, or damaged ({error}).") from error
+
+
+def _replace(path: Path, write: Any) -> None:
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with aside.open("wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, Mapping):
+        return {str(key): _plain(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_plain(value) for value in data]
+    if isinstance(data, np.ndarray | np.generic):
+        return _plain(data.tolist())
+    if isinstance(data, float) and not np.isfinite(data):
+        return None
+    return data

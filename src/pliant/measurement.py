@@ -1,0 +1,127 @@
+"""Simulate sets for a round's parameters and measure them, in chunks that bound the memory."""
+
+import math
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Key
+
+from pliant.discrepancies.base import AbstractDiscrepancy
+from pliant.partition import PreparedPartition
+from pliant.problem import Problem
+
+_CHUNK_NUMBERS = 2**23  # simulated numbers held at a time: 32 MiB
+_SPLIT_PARAMETERS = 256  # parameters whose draws are split in halves to see the noise
+
+
+class Measurement(eqx.Module):
+    """Distances of a round's parameters, and what is known of their quality."""
+
+    distance: Float[np.ndarray, " K"]
+    log_partition: Float[np.ndarray, " K"]
+    noise: Float[np.ndarray, " S"]
+    """Squared standard errors of the first S distances, from split halves of their draws; single
+    ones are rough and can be negative, their mean is not."""
+    usable: float
+    """The share of draws that could be used."""
+
+
+def measure_parameters(
+    key: Key[Array, ""],
+    problem: Problem,
+    discrepancy: AbstractDiscrepancy,
+    state: Any,
+    z: Float[Array, "K dim"],
+    n_sims: int,
+    *,
+    partition: PreparedPartition | None = None,
+    chunk_size: int | None = None,
+) -> tuple[Measurement, Any]:
+    """Draw ``n_sims`` observations for each parameter and compare each set with the observed one.
+
+    Draw m of parameter k depends on ``key``, k and m alone, and a distance on its own set
+    alone, so that ``chunk_size`` changes the memory that is used and nothing else.
+
+    Returns:
+        The measurement, and the discrepancy's state.
+    """
+    n = len(z)
+    numbers = n_sims * max(1, math.prod(problem.event_shape))
+    size = min(n, chunk_size or max(1, _CHUNK_NUMBERS // numbers))
+    keys = _parameter_keys(jax.random.fold_in(key, 0), n)
+    measure_key = jax.random.fold_in(key, 1)
+    distance, log_partition, noise, usable = [], [], [], 0.0
+    for start in range(0, n, size):
+        rows = jnp.minimum(jnp.arange(start, start + size), n - 1)  # the last chunk is padded
+        count = min(size, n - start)
+        thetas = _constrain(problem.prior.space, z[rows])
+        x, ok = problem.simulator.simulate(keys[rows], thetas, n_sims)
+        d, state = _measure(discrepancy, measure_key, state, thetas, x, ok)
+        distance.append(np.asarray(d, np.float64)[:count])
+        usable += float(np.sum(np.asarray(ok)[:count]))
+        if partition is not None:
+            log_z = partition.log_values(measure_key, thetas, x, ok)
+            log_partition.append(np.asarray(log_z, np.float64)[:count])
+        split = min(count, _SPLIT_PARAMETERS - start)
+        if split > 0 and n_sims >= 2 * discrepancy.min_draws and n_sims > 1:
+            some = jax.tree.map(lambda leaf, m=split: leaf[:m], thetas)
+            halves = _measure_halves(discrepancy, measure_key, state, some, x[:split], ok[:split])
+            noise.append(_squared_error(distance[-1][:split], *halves))
+    return (
+        Measurement(
+            distance=np.concatenate(distance),
+            log_partition=np.concatenate(log_partition) if log_partition else np.zeros(n),
+            noise=np.concatenate(noise) if noise else np.zeros(0),
+            usable=usable / (n * n_sims),
+        ),
+        state,
+    )
+
+
+@eqx.filter_jit
+def _measure(discrepancy: AbstractDiscrepancy, *arguments: Any) -> tuple[Float[Array, " K"], Any]:
+    return discrepancy.measure(*arguments)
+
+
+@eqx.filter_jit
+def _constrain(space: Any, z: Float[Array, "K dim"]) -> Any:
+    return jax.vmap(space.constrain)(z)
+
+
+def _parameter_keys(key: Key[Array, ""], n: int) -> Key[Array, " n"]:
+    return jax.vmap(lambda index: jax.random.fold_in(key, index))(jnp.arange(n))
+
+
+def _measure_halves(
+    discrepancy: AbstractDiscrepancy,
+    key: Key[Array, ""],
+    state: Any,
+    thetas: Any,
+    x: Float[Array, "S M *event"],
+    ok: Bool[Array, "S M"],
+) -> tuple[Float[np.ndarray, " S"], Float[np.ndarray, " S"]]:
+    half = x.shape[1] // 2
+    a, _ = _measure(discrepancy, key, state, thetas, x[:, :half], ok[:, :half])
+    b, _ = _measure(discrepancy, key, state, thetas, x[:, half : 2 * half], ok[:, half : 2 * half])
+    return np.asarray(a, np.float64), np.asarray(b, np.float64)
+
+
+def _squared_error(
+    whole: Float[np.ndarray, " S"], a: Float[np.ndarray, " S"], b: Float[np.ndarray, " S"]
+) -> Float[np.ndarray, " S"]:
+    """Squared standard errors of the distances ``whole`` of sets whose halves have a and b.
+
+    A distance from M draws has a variance ``u / M + v / M^2``. Then ``(a - b)^2 / 4`` has the mean
+    ``u / M + 2 v / M^2``, and the mismatch of the whole with the halves' average has the
+    variance ``v / M^2`` (about its mean, as some discrepancies are biased): so the
+    difference of the two is unbiased, if noisy and at times negative.
+    """
+    known = np.isfinite(a) & np.isfinite(b) & np.isfinite(whole)
+    a, b, whole = a[known], b[known], whole[known]
+    if not whole.size:
+        return whole
+    mismatch = whole - (a + b) / 2
+    return (a - b) ** 2 / 4 - (mismatch - mismatch.mean()) ** 2

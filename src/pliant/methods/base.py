@@ -1,0 +1,57 @@
+"""What every method does: start, and make one round."""
+
+import abc
+from typing import Any, NamedTuple
+
+import equinox as eqx
+from jaxtyping import Array, Key
+
+from pliant.families.base import AbstractDensity
+from pliant.problem import Problem
+
+
+class Stop(NamedTuple):
+    """Why a method ends its run early: a status in one word, and what to do about it."""
+
+    status: str
+    message: str
+
+
+class Outcome(NamedTuple):
+    """What one round gives."""
+
+    state: Any
+    row: dict[str, float | int]
+    """The round's row of the history."""
+    stop: Stop | None
+    """Set if the run should end here; ``state`` then still holds the last good posterior."""
+
+
+class AbstractMethod(eqx.Module):
+    """An inference method: options in its fields, everything else in the state."""
+
+    rounds: eqx.AbstractVar[int]
+
+    @abc.abstractmethod
+    def resolved(self, problem: Problem) -> "AbstractMethod":
+        """The same options, with those that depend on the problem filled in."""
+
+    @abc.abstractmethod
+    def simulations_per_round(self, problem: Problem) -> int:
+        """How often a round calls the simulator."""
+
+    @abc.abstractmethod
+    def init(self, key: Key[Array, ""], problem: Problem) -> tuple[Any, int]:
+        """The state before the first round, and the simulator calls that it took.
+
+        Raises:
+            TypeError, ValueError: If the options do not fit the problem.
+        """
+
+    @abc.abstractmethod
+    def step(self, key: Key[Array, ""], problem: Problem, state: Any) -> Outcome:
+        """One round. It depends on its arguments alone, so that a run can be resumed."""
+
+    @abc.abstractmethod
+    def posterior(self, state: Any) -> AbstractDensity | None:
+        """The posterior after the rounds so far, a density of z; None before the first."""

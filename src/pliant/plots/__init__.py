@@ -1,0 +1,1 @@
+"""Pictures of posteriors and of runs, as matplotlib figures without windows."""

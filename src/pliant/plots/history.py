@@ -1,0 +1,149 @@
+"""The history plot: how a run went, one small panel a quantity, against the round."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+from pliant.history import History
+from pliant.plots.style import BLACK, BLUE, GREY, VERMILLION, bare, log_ticks, new_figure
+
+_LINE: dict[str, Any] = {"marker": "o", "markersize": 3, "linewidth": 1.2}
+_LIMIT: dict[str, Any] = {"color": BLACK, "linewidth": 0.8, "linestyle": (0, (4, 2))}
+_ACROSS = 3
+
+
+def plot_history(
+    history: History | Sequence[dict[str, Any]],
+    *,
+    epsilon: float | None = None,
+    noise_limit: float | None = None,
+) -> Figure:
+    """Bandwidth, KL, ESS, distances, their noise, and the fit's loss, round by round.
+
+    Quantities that the run did not record have no panel.
+
+    Args:
+        history: ``Result.history``, or its rows.
+        epsilon: The trust region's bound on the KL, drawn as a line.
+        noise_limit: The share of noise at which PLI stops, drawn as a line.
+
+    Returns:
+        A figure without a window: ``figure.savefig("history.png")``.
+
+    Raises:
+        ValueError: If the history has no rounds, or none of these quantities.
+    """
+    rows = history if isinstance(history, History) else History(history)
+    panels = [panel for panel in _PANELS if panel[0] in rows.columns and _any(rows[panel[0]])]
+    if not panels:
+        raise ValueError("history: expected at least one round with numbers to draw.")
+    across = min(_ACROSS, len(panels))
+    down = -(-len(panels) // across)
+    figure = new_figure(3.1 * across, 2.3 * down)
+    grid = figure.subplots(down, across, squeeze=False)
+    limits = {"kl": epsilon, "noise_share": noise_limit}
+    for axes, (name, title, draw) in zip(grid.flat, panels, strict=False):
+        draw(axes, rows, limits.get(name))
+        axes.set_title(title, fontsize=9, loc="left")
+        _round_axis(axes, rows)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(fontsize=7, frameon=False)
+    for axes in grid.flat[len(panels) :]:
+        axes.remove()
+    return figure
+
+
+def _draw_bandwidth(axes: Axes, rows: History, limit: float | None) -> None:
+    bandwidth = _finite(rows["bandwidth"])
+    axes.plot(rows["round"], bandwidth, color=BLUE, **_LINE)
+    if "eta" in rows.columns:
+        beta = np.nanmedian(bandwidth / (1 + _finite(rows["eta"])))
+        axes.axhline(beta, label="target", **_LIMIT)
+    _log_scale(axes)
+
+
+def _draw_kl(axes: Axes, rows: History, limit: float | None) -> None:
+    axes.plot(rows["round"], _finite(rows["kl"]), color=BLUE, **_LINE)
+    if limit is not None:
+        axes.axhline(limit, label="trust region", **_LIMIT)
+    _from_zero(axes)
+
+
+def _draw_ess(axes: Axes, rows: History, limit: float | None) -> None:
+    axes.plot(rows["round"], _finite(rows["ess"]), color=BLUE, **_LINE)
+    _from_zero(axes)
+
+
+def _draw_distances(axes: Axes, rows: History, limit: float | None) -> None:
+    x, median = rows["round"], _finite(rows["distance_median"])
+    axes.plot(x, median, color=BLUE, label="median", **_LINE)
+    lowest = [median]
+    if "distance_min" in rows.columns:
+        smallest = _finite(rows["distance_min"])
+        axes.plot(x, smallest, color=VERMILLION, label="smallest", **_LINE)
+        lowest.append(smallest)
+    known = "distance_se" in rows.columns
+    error = _finite(rows["distance_se"] if known else np.full(len(x), np.nan))
+    if _any(error):
+        band = {"label": "± error of a distance", "color": GREY, "alpha": 0.35}
+        if len(x) == 1:
+            axes.errorbar(x, median, yerr=error, linewidth=6, linestyle="none", **band)
+        else:
+            axes.fill_between(x, median - error, median + error, linewidth=0, **band)
+    if np.nanmin(lowest) > 0:
+        _log_scale(axes)
+    elif _any(error):  # unbiased estimates of small distances scatter around zero
+        axes.set_yscale("symlog", linthresh=float(np.nanmedian(error)))
+
+
+def _draw_noise(axes: Axes, rows: History, limit: float | None) -> None:
+    axes.plot(rows["round"], _finite(rows["noise_share"]), color=BLUE, **_LINE)
+    if limit is not None:
+        axes.axhline(limit, label="limit", **_LIMIT)
+    _from_zero(axes)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+
+
+def _draw_loss(axes: Axes, rows: History, limit: float | None) -> None:
+    axes.plot(rows["round"], _finite(rows["held_out"]), color=BLUE, **_LINE)
+
+
+_PANELS: list[tuple[str, str, Callable[[Axes, History, float | None], None]]] = [
+    ("bandwidth", "bandwidth", _draw_bandwidth),
+    ("kl", "KL from the last posterior, nats", _draw_kl),
+    ("ess", "effective sample size", _draw_ess),
+    ("distance_median", "distance to the observations", _draw_distances),
+    ("noise_share", "noise in the distances' variance", _draw_noise),
+    ("held_out", "held-out loss of the fit", _draw_loss),
+]
+
+
+def _round_axis(axes: Axes, rows: History) -> None:
+    bare(axes)
+    last = int(rows["round"][-1])
+    first = int(rows["round"][0])
+    axes.set_xlim(first - 0.5, last + 0.5)
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
+    axes.set_xlabel("round", fontsize=8)
+
+
+def _from_zero(axes: Axes) -> None:
+    axes.set_ylim(0, 1.1 * axes.get_ylim()[1])
+
+
+def _log_scale(axes: Axes) -> None:
+    axes.set_yscale("log")
+    log_ticks(axes.yaxis, *axes.get_ylim())
+
+
+def _finite(values: np.ndarray) -> np.ndarray:
+    numbers = np.asarray(values, np.float64)
+    return np.where(np.isfinite(numbers), numbers, np.nan)
+
+
+def _any(values: np.ndarray) -> bool:
+    return bool(np.any(np.isfinite(np.asarray(values, np.float64))))

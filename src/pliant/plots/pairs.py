@@ -1,0 +1,223 @@
+"""The pair plot: every parameter's marginal, and every pair's regions of highest density."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from pliant.plots.columns import as_columns
+from pliant.plots.density import Surface, smooth_curve, smooth_surface
+from pliant.plots.style import BLACK, BLUE, VERMILLION, bare, new_figure, short_ticks
+
+_MOST_COLUMNS = 12
+_SHARES = (0.5, 0.9)
+_QUANTILES = (0.005, 0.995)
+_MARGIN = 0.08  # of the range, on either side
+_HIGHEST = 5  # a peak of more than so many times the other's is cut, so that both can be seen
+
+
+def plot_pairs(
+    samples: Any,
+    *,
+    truth: Any = None,
+    reference: Any = None,
+    names: Sequence[str] | None = None,
+    title: str | None = None,
+) -> Figure:
+    """A corner plot: marginals on the diagonal, 50 % and 90 % regions of all pairs below.
+
+    At most twelve columns are drawn, and the title says so; ``names`` chooses others.
+
+    Args:
+        samples: In the form of ``Posterior.sample``: name to ``(n, *shape)``, or one array.
+            Samples that are not finite are left out, and the title says how many.
+        truth: The true parameters in the same form, without the axis of samples.
+        reference: Samples to compare with, such as those of the exact posterior.
+        names: The parameters to draw, in this order; vectors give one column an entry. All
+            of them if it is None.
+        title: A line to put on top.
+
+    Returns:
+        A figure without a window: ``figure.savefig("pairs.png")``.
+
+    Raises:
+        ValueError: If truth or reference have other parameters than the samples.
+    """
+    order = list(samples) if names is None and isinstance(samples, Mapping) else names
+    labels, posterior = _read("samples", samples, order)
+    exact = true = None
+    if reference is not None:
+        exact = _matching("reference", reference, order, labels)
+    if truth is not None:
+        true = _matching("truth", _with_axis(truth), order, labels)[0]
+    notes = [] if title is None else [title]
+    if len(labels) > _MOST_COLUMNS:
+        notes.append(f"the first {_MOST_COLUMNS} of {len(labels)} parameters")
+    finite = np.all(np.isfinite(posterior), axis=1)
+    if not np.all(finite):
+        notes.append(f"{np.sum(~finite):,} of {finite.size:,} samples are not finite and left out")
+    if not np.any(finite):
+        raise ValueError("samples: none of them is finite, so there is nothing to draw.")
+    return _draw(labels[:_MOST_COLUMNS], _Data(posterior[finite], exact, true), notes)
+
+
+class _Data(NamedTuple):
+    posterior: Float[np.ndarray, "n columns"]
+    reference: Float[np.ndarray, "m columns"] | None
+    truth: Float[np.ndarray, " columns"] | None
+
+
+def _read(role: str, samples: Any, order: Sequence[str] | None) -> tuple[list[str], np.ndarray]:
+    """The columns of the parameters in ``order``; None if the samples have no names."""
+    if order is not None:
+        found = list(samples) if isinstance(samples, Mapping) else []
+        if not order or not set(order) <= set(found):
+            raise ValueError(f"{role}: expected the parameters {list(order)}, got {found}.")
+        samples = {name: samples[name] for name in order}
+    return as_columns(samples)
+
+
+def _matching(
+    role: str, samples: Any, order: Sequence[str] | None, labels: list[str]
+) -> Float[np.ndarray, "n columns"]:
+    found, values = _read(role, samples, order)
+    if found != labels:
+        raise ValueError(f"{role}: expected the columns {labels}, got {found}.")
+    return values
+
+
+def _with_axis(theta: Any) -> Any:
+    if isinstance(theta, Mapping):
+        return {name: np.asarray(value)[None] for name, value in theta.items()}
+    return np.asarray(theta)[None]
+
+
+def _draw(labels: list[str], data: _Data, notes: list[str]) -> Figure:
+    n = len(labels)
+    side = 3.2 if n == 1 else max(1.15, min(2.0, 9.0 / n))
+    figure = new_figure(max(4.2, n * side), max(3.0, n * side))
+    grid = figure.subplots(n, n, squeeze=False)
+    limits = [_limits(data, column) for column in range(n)]
+    for row in range(n):
+        for column in range(n):
+            axes = grid[row, column]
+            if column > row:
+                axes.remove()
+                continue
+            if row == column:
+                _draw_marginal(axes, data, row, limits[row])
+            else:
+                _draw_pair(axes, data, column, row, (limits[column], limits[row]))
+            _label(axes, labels, row, column, n)
+    figure.align_labels()
+    _legend(figure, grid[0, 0], data)
+    if notes:
+        figure.suptitle("; ".join(notes), fontsize=9)
+    return figure
+
+
+def _limits(data: _Data, column: int) -> tuple[float, float]:
+    """What holds 99 % of posterior and reference, and the truth, with a margin."""
+    ends = [np.quantile(data.posterior[:, column], _QUANTILES)]
+    if data.reference is not None:
+        ends.append(np.quantile(data.reference[:, column], _QUANTILES))
+    if data.truth is not None:
+        ends.append(np.repeat(data.truth[column], 2))
+    low, high = float(np.min(ends)), float(np.max(ends))
+    margin = _MARGIN * (high - low)
+    if margin <= 1e-9 * max(abs(low), abs(high)):
+        margin = 1e-3 * max(abs(low), 1.0)  # a parameter that never moves
+    return low - margin, high + margin
+
+
+def _draw_marginal(axes: Axes, data: _Data, column: int, limits: tuple[float, float]) -> None:
+    curve = smooth_curve(data.posterior[:, column], limits)
+    axes.fill_between(*curve, color=BLUE, alpha=0.35, linewidth=0)
+    axes.plot(*curve, color=BLUE, linewidth=0.8)
+    peaks = [curve.density.max()]
+    if data.reference is not None:
+        exact = smooth_curve(data.reference[:, column], limits)
+        axes.plot(*exact, color=VERMILLION, linewidth=1.0)
+        peaks.append(exact.density.max())
+    if data.truth is not None:
+        axes.axvline(data.truth[column], color=BLACK, linewidth=0.8, linestyle=(0, (4, 2)))
+    axes.set_xlim(*limits)
+    axes.set_ylim(0, 1.06 * min(max(peaks), _HIGHEST * min(peaks)))
+
+
+def _draw_pair(
+    axes: Axes,
+    data: _Data,
+    x: int,
+    y: int,
+    limits: tuple[tuple[float, float], tuple[float, float]],
+) -> None:
+    surface = _surface(data.posterior, x, y, limits)
+    if surface is not None:
+        tops = [*surface.levels, max(surface.density.max(), surface.levels[-1]) * 1.01]
+        colours = [_tint(BLUE, 0.28), _tint(BLUE, 0.65)]
+        axes.contourf(*surface[:3], levels=tops, colors=colours)
+    exact = None if data.reference is None else _surface(data.reference, x, y, limits)
+    if exact is not None:
+        axes.contour(*exact[:3], levels=exact.levels, colors=VERMILLION, linewidths=0.7)
+    if data.truth is not None:
+        axes.plot(data.truth[x], data.truth[y], "+", color=BLACK, markersize=6, markeredgewidth=1)
+    axes.set_xlim(*limits[0])
+    axes.set_ylim(*limits[1])
+
+
+def _surface(samples: np.ndarray, x: int, y: int, limits: Any) -> Surface | None:
+    """None if the levels are not distinct: all samples in one cell have no contours."""
+    surface = smooth_surface(samples[:, x], samples[:, y], limits, _SHARES)
+    return surface if 0 < surface.levels[0] < surface.levels[1] else None
+
+
+def _tint(colour: str, strength: float) -> tuple[float, float, float]:
+    """The colour on white paper, so that overlapping regions do not add up."""
+    red, green, blue = (1 - strength * (1 - part) for part in to_rgb(colour))
+    return red, green, blue
+
+
+def _label(axes: Axes, labels: list[str], row: int, column: int, n: int) -> None:
+    bare(axes)
+    most = 3 if n > 1 else 7
+    ticks, texts = short_ticks(*axes.get_xlim(), most=most)
+    axes.set_xticks(ticks, texts if row == n - 1 else [""] * len(ticks))
+    if row == n - 1:
+        axes.set_xlabel(labels[column], fontsize=9)
+        axes.tick_params(axis="x", labelrotation=45 if n > 1 else 0)
+    if row == column:
+        axes.set_yticks([])
+        axes.spines["left"].set_visible(False)
+        if n == 1:
+            axes.set_ylabel("density", fontsize=9)
+        return
+    ticks, texts = short_ticks(*axes.get_ylim(), most=most)
+    axes.set_yticks(ticks, texts if column == 0 else [""] * len(ticks))
+    if column == 0:
+        axes.set_ylabel(labels[row], fontsize=9)
+
+
+def _legend(figure: Figure, corner: Axes, data: _Data) -> None:
+    handles: list[Any] = [Patch(color=_tint(BLUE, 0.65), label="posterior, 50 %")]
+    handles.append(Patch(color=_tint(BLUE, 0.28), label="posterior, 90 %"))
+    if len(figure.axes) == 1:
+        handles = [Patch(color=_tint(BLUE, 0.35), label="posterior")]
+    if data.reference is not None:
+        handles.append(Line2D([], [], color=VERMILLION, linewidth=1, label="reference"))
+    if data.truth is not None:
+        style: dict[str, Any] = {"color": BLACK, "linewidth": 0.8, "linestyle": (0, (4, 2))}
+        if len(figure.axes) > 1:
+            style |= {"marker": "+", "markersize": 6}
+        handles.append(Line2D([], [], label="truth", **style))
+    options: dict[str, Any] = {"handles": handles, "fontsize": 8, "frameon": False}
+    if len(figure.axes) == 1:
+        corner.legend(loc="upper right", **options)
+    else:
+        corner.legend(loc="upper left", bbox_to_anchor=(1.05, 1.05), **options).set_in_layout(False)

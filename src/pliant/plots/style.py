@@ -1,0 +1,62 @@
+"""What all pictures share: colours that everyone can tell apart, and a bare figure."""
+
+import math
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+# Okabe and Ito's palette
+BLUE, VERMILLION, GREEN, BLACK, GREY = "#0072B2", "#D55E00", "#009E73", "#000000", "#8A8A8A"
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure of so many inches that belongs to no window and to no global state."""
+    layout = ConstrainedLayoutEngine(w_pad=0.04, h_pad=0.04, wspace=0.03, hspace=0.03)
+    figure = Figure(figsize=(width, height), dpi=120, layout=layout)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def bare(axes: Axes) -> None:
+    """Leave only the left and the bottom line of the frame."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(labelsize=7, length=2.5, width=0.6)
+    for line in axes.spines.values():
+        line.set_linewidth(0.6)
+
+
+def short_ticks(low: float, high: float, *, most: int) -> tuple[list[float], list[str]]:
+    """A few round numbers between ``low`` and ``high``, with just the digits that they need."""
+    locator = MaxNLocator(most, min_n_ticks=2, steps=[1, 2, 5, 10])
+    ticks = [float(tick) for tick in locator.tick_values(low, high) if low <= tick <= high]
+    return ticks, [_tick(tick, ticks) for tick in ticks]
+
+
+def log_ticks(axis: Any, low: float, high: float) -> None:
+    """Ticks for a logarithmic axis that are as dense as the span needs, and equally written."""
+    decades = math.log10(high / low)
+    subs = (1.0,) if decades > 3 else (1.0, 3.0) if decades > 1.5 else (1.0, 2.0, 5.0)
+    axis.set_major_locator(LogLocator(subs=subs))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}".replace("-", _MINUS)))
+
+
+_MINUS = "\N{MINUS SIGN}"
+
+
+def _tick(x: float, ticks: list[float]) -> str:
+    """``x`` to the decimals of the ticks' step, of the form 1, 2 or 5 times a power of ten."""
+    step = abs(ticks[1] - ticks[0]) if len(ticks) > 1 else max(abs(x), 1.0)
+    largest = max(abs(tick) for tick in ticks)
+    place = math.floor(math.log10(step) + 1e-6)
+    x = 0.0 if abs(x) < step / 2 else x
+    if place >= -4 and largest < 1e5:
+        text = f"{x:.{max(0, -place)}f}"
+    else:
+        digits = math.floor(math.log10(largest) + 1e-6) - place + 1 if largest > 0 else 1
+        text = f"{x:.{digits}g}"
+    return text.replace("-", _MINUS)

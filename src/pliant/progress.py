@@ -1,0 +1,101 @@
+"""The live display of a run: one line that is rewritten, on a terminal only."""
+
+import sys
+import time
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+from rich.table import Column
+
+_BAR = 10
+_SPINNER_AND_GAPS = 5
+_SHOWN = {
+    "bandwidth": ("bandwidth", ".3g"),
+    "ess": ("ESS", ",.0f"),
+    "kl": ("KL", ".2f"),
+    "distance_median": ("distance", ".3g"),
+    "simulations": ("simulations", ",d"),
+}
+
+
+class Display:
+    """Shows rounds, time left, bandwidth, ESS, KL, distance and simulations on standard error.
+
+    Args:
+        rounds: How many rounds there will be at most.
+        enabled: False shows nothing; neither does a standard error that is no terminal.
+    """
+
+    def __init__(self, rounds: int, *, enabled: bool):
+        self._rounds = rounds
+        self._start = time.monotonic()
+        self._first: float | None = None
+        self._console = Console(file=sys.stderr)
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("[bold]{task.completed}/{task.total} rounds", table_column=_fixed()),
+            BarColumn(bar_width=_BAR, table_column=_fixed()),
+            TextColumn("{task.description}", table_column=Column(no_wrap=True)),
+            console=self._console,
+            disable=not (enabled and sys.stderr.isatty()),
+            transient=True,
+        )
+        self._task = self._progress.add_task("compiling", total=rounds)
+
+    def __enter__(self) -> "Display":
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def update(self, row: dict[str, Any]) -> None:
+        """Show the row of the round that was just finished."""
+        parts = [f"{_duration(self._seconds_left(row['round']))} left"]
+        parts += [
+            f"{name} {row[column]:{form}}"
+            for column, (name, form) in _SHOWN.items()
+            if row.get(column) is not None
+        ]
+        self._progress.update(
+            self._task, completed=row["round"], description=_fitting(parts, self._room())
+        )
+
+    def _seconds_left(self, done: int) -> float:
+        """By the mean of the rounds after the first one, which also compiles."""
+        now = time.monotonic()
+        if self._first is None:
+            self._first = now
+            return (now - self._start) * (self._rounds - done)
+        return (now - self._first) / (done - 1) * (self._rounds - done)
+
+    def _room(self) -> int:
+        counter = len(f"{self._rounds}/{self._rounds} rounds")
+        return self._console.width - counter - _BAR - _SPINNER_AND_GAPS
+
+
+def _fixed() -> Column:
+    return Column(no_wrap=True, overflow="ignore")
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def _fitting(parts: list[str], room: int) -> str:
+    """As many of the parts, from the first one on, as there is room for."""
+    text = parts[0]
+    for part in parts[1:]:
+        if len(text) + 3 + len(part) > room:
+            break
+        text += f" · {part}"
+    return text

@@ -1,0 +1,135 @@
+"""The result of a run, and how it is kept in a folder without pickle."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pliant.config import decode, encode
+from pliant.families.base import AbstractDensity, AbstractFamily
+from pliant.files import read_arrays, read_json, write_arrays, write_json
+from pliant.history import History
+from pliant.methods.base import AbstractMethod
+from pliant.posterior import Posterior
+from pliant.space import Space, decode_support, encode_support
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run gives.
+
+    Attributes:
+        posterior: The posterior after the last good round.
+        history: One row a round.
+        status: "finished", or why the run ended early: "noise", "failed", "diverged",
+            "interrupted", "max_simulations", "max_seconds".
+        message: The status in words, with what to do about it.
+        method: The method with its options.
+        seed: The seed of the run.
+    """
+
+    posterior: Posterior
+    history: History
+    status: str
+    message: str
+    method: AbstractMethod
+    seed: int
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the result into a folder, as JSON and arrays, for ``pliant.load``.
+
+        Raises:
+            FileExistsError: If the folder holds a result already and ``overwrite`` is not set.
+            ValueError: If no round was finished, so that there is no posterior to write.
+        """
+        folder = Path(folder)
+        family = getattr(self.method, "family", None)
+        if not self.history or not _fits(self.posterior.density, family):
+            raise ValueError("No round was finished, so there is no posterior to save.")
+        if (folder / "result.json").exists() and not overwrite:
+            raise FileExistsError(
+                f"{folder} holds a result already. Choose another folder, or pass overwrite=True."
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        space = self.posterior.space
+        leaves = jax.tree.leaves(eqx.filter(self.posterior.density, eqx.is_array))
+        arrays = {f"density_{index}": leaf for index, leaf in enumerate(leaves)}
+        write_arrays(folder / "posterior.npz", {"loc": space.loc, "scale": space.scale, **arrays})
+        write_json(folder / "history.json", list(self.history))
+        write_json(
+            folder / "result.json",
+            {
+                "format": _FORMAT,
+                "status": self.status,
+                "message": self.message,
+                "seed": self.seed,
+                "method": encode(self.method),
+                "space": {
+                    "names": space.names,
+                    "shapes": space.shapes,
+                    "supports": [encode_support(support) for support in space.supports],
+                },
+            },
+        )
+        return folder
+
+
+def load(folder: str | Path) -> Result:
+    """Read a result that ``Result.save`` wrote. The files are data: no code in them can run.
+
+    Raises:
+        FileNotFoundError, ValueError: If the folder holds no result, or a file is damaged.
+    """
+    folder = Path(folder)
+    if not (folder / "result.json").is_file():
+        raise FileNotFoundError(f"{folder} holds no result (there is no result.json in it).")
+    try:
+        data = read_json(folder / "result.json")
+        arrays = read_arrays(folder / "posterior.npz")
+        method = decode(data["method"])
+        return Result(
+            posterior=_read_posterior(method.family, data["space"], arrays),
+            history=History(read_json(folder / "history.json")),
+            status=data["status"],
+            message=data["message"],
+            method=method,
+            seed=data["seed"],
+        )
+    except (KeyError, TypeError, IndexError) as error:
+        raise ValueError(f"{folder}: damaged, or of another version: {error!r}.") from error
+
+
+def _fits(density: AbstractDensity, family: Any) -> bool:
+    """Whether ``density`` is one of ``family``, and not still the prior."""
+    return isinstance(family, AbstractFamily) and isinstance(
+        density, type(family.skeleton(density.dim))
+    )
+
+
+def _read_posterior(
+    family: AbstractFamily, data: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> Posterior:
+    names = data["names"]
+    space = Space(
+        names=None if names is None else tuple(names),
+        shapes=tuple(tuple(shape) for shape in data["shapes"]),
+        supports=tuple(decode_support(support) for support in data["supports"]),
+        loc=jnp.asarray(arrays["loc"]),
+        scale=jnp.asarray(arrays["scale"]),
+    )
+    dynamic, static = eqx.partition(family.skeleton(space.dim), eqx.is_array)
+    leaves, structure = jax.tree.flatten(dynamic)
+    read = [jnp.asarray(arrays[f"density_{index}"]) for index in range(len(leaves))]
+    for index, (leaf, wanted) in enumerate(zip(read, leaves, strict=True)):
+        if leaf.shape != wanted.shape:
+            raise ValueError(
+                f"posterior.npz: density_{index} should have the shape {wanted.shape}, "
+                f"got {leaf.shape}."
+            )
+    return Posterior(space, eqx.combine(jax.tree.unflatten(structure, read), static))

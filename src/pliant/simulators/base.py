@@ -1,0 +1,37 @@
+"""What every simulator does: draw sets of observations for a batch of parameters."""
+
+import abc
+
+import equinox as eqx
+from jaxtyping import Array, Bool, Float, Key, PyTree
+
+
+class AbstractSimulator(eqx.Module):
+    """A source of draws ``x ~ p(x | theta)``.
+
+    Every draw depends on the key of its parameter and on its own index alone, never on
+    the batch that it is computed in: any chunking gives the same draws.
+    """
+
+    @abc.abstractmethod
+    def event_shape(self, theta: PyTree) -> tuple[int, ...]:
+        """The shape of one draw, checked with one parameter ``theta`` of the prior.
+
+        Raises:
+            TypeError, ValueError: If the simulator cannot be used; the message says why.
+        """
+
+    @abc.abstractmethod
+    def simulate(
+        self, keys: Key[Array, " K"], thetas: PyTree, n: int
+    ) -> tuple[Float[Array, "K n *event"], Bool[Array, "K n"]]:
+        """Draw ``n`` observations for each of ``K`` parameters.
+
+        Args:
+            keys: One key for each parameter; draw ``m`` uses the key folded with ``m``.
+            thetas: Parameters in the prior's structure, with a leading axis of length ``K``.
+            n: Draws for each parameter (the paper's M).
+
+        Returns:
+            The draws, and which of them are usable. Unusable draws are filled with zeros.
+        """

@@ -1,0 +1,50 @@
+"""Simulators written in JAX: vmapped over parameters and draws, and compiled."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Key, PyTree
+
+from pliant.simulators.base import AbstractSimulator
+
+
+class JaxSimulator(AbstractSimulator):
+    """A JAX function ``f(key, theta) -> x`` that makes one draw."""
+
+    function: Callable[[Any, Any], Any] = eqx.field(static=True)
+
+    def event_shape(self, theta: PyTree) -> tuple[int, ...]:
+        """Trace the function once, without running it."""
+        try:
+            x = jax.eval_shape(self.function, jax.random.key(0), theta)
+        except Exception as error:
+            reason = " ".join([f"{type(error).__name__}:", *str(error).strip().splitlines()[:1]])
+            raise TypeError(
+                f"simulator: JAX could not trace simulator(key, theta): {reason} Expected a function of a jax.random key and one parameter in the prior's "
+                "structure, written with jax.numpy (no NumPy calls, no `if` on values)."
+            ) from error
+        if not isinstance(x, jax.ShapeDtypeStruct):
+            raise TypeError(
+                f"simulator: expected it to return one array, got {type(x).__name__}. "
+                "Concatenate several outputs into one array."
+            )
+        if not jnp.issubdtype(x.dtype, jnp.number) or jnp.issubdtype(x.dtype, jnp.complexfloating):
+            raise TypeError(f"simulator: expected it to return real numbers, got {x.dtype}.")
+        return x.shape
+
+    @eqx.filter_jit
+    def simulate(
+        self, keys: Key[Array, " K"], thetas: PyTree, n: int
+    ) -> tuple[Float[Array, "K n *event"], Bool[Array, "K n"]]:
+        """Draw ``n`` observations for each parameter; a draw that is not finite is unusable."""
+
+        def draw(key: Key[Array, ""], theta: PyTree, index: Array) -> tuple[Array, Array]:
+            x = jnp.asarray(self.function(jax.random.fold_in(key, index), theta), float)
+            ok = jnp.all(jnp.isfinite(x))
+            return jnp.where(ok, x, 0.0), ok
+
+        over_draws = jax.vmap(draw, in_axes=(None, None, 0))
+        return jax.vmap(over_draws, in_axes=(0, 0, None))(keys, thetas, jnp.arange(n))

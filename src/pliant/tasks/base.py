@@ -1,0 +1,127 @@
+"""What every built-in task offers: a problem with a known truth and an exact posterior."""
+
+import abc
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key, PyTree
+from numpyro.distributions import Distribution
+
+from pliant.checks import check_integer
+from pliant.problem import Problem
+from pliant.tasks.cache import cached
+
+
+class AbstractTask(eqx.Module):
+    """A simulator with a prior and true parameters, from which observations are made by seed."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    """One line that says what is inferred from what."""
+    has_reference: ClassVar[bool] = True
+    """Whether the exact posterior can be sampled."""
+    reference_version: ClassVar[int] = 1
+    """Counted up when ``posterior_samples`` changes, so that cached references are made anew."""
+
+    @property
+    @abc.abstractmethod
+    def truth(self) -> dict[str, Array]:
+        """The true parameters, in the prior's structure."""
+
+    @property
+    @abc.abstractmethod
+    def prior(self) -> dict[str, Distribution]:
+        """The prior, as a user would write it."""
+
+    @abc.abstractmethod
+    def simulator(self, key: Key[Array, ""], theta: PyTree) -> Float[Array, "*event"]:
+        """One draw of the data."""
+
+    @abc.abstractmethod
+    def posterior_samples(
+        self, observed: Any, *, seed: int = 0, n: int = 10_000
+    ) -> dict[str, np.ndarray]:
+        """``n`` independent, exact samples of the posterior given any observations.
+
+        Args:
+            observed: ``(N, *event)``, in the form of ``observed(...)``; not only at the truth.
+            seed: The seed of the samples.
+            n: How many samples.
+
+        Returns:
+            Name to ``(n, *shape)``, in double precision.
+
+        Raises:
+            ValueError: If the task has no exact posterior.
+        """
+
+    def reference(self, n_obs: int = 100, seed: int = 0, n: int = 10_000) -> dict[str, Array]:
+        """Samples of the exact posterior given ``observed(n_obs, seed)``, cached on disk.
+
+        Returns:
+            The samples in the form of ``Posterior.sample``: name to ``(n, *shape)``.
+
+        Raises:
+            ValueError: If the task has no exact posterior (see ``has_reference``).
+        """
+        n = check_integer("n", n, at_least=1)
+        x = self.observed(n_obs, seed)
+        if not self.has_reference:
+            self.posterior_samples(x, seed=seed, n=n)  # raises, and says why
+        samples = cached(
+            {
+                "task": self.name,
+                "version": self.reference_version,
+                "n_obs": int(n_obs),
+                "seed": int(seed),
+                "n": n,
+            },
+            np.asarray(x),
+            lambda: self.posterior_samples(x, seed=seed, n=n),
+        )
+        return {name: jnp.asarray(value, float) for name, value in samples.items()}
+
+    def observed(self, n_obs: int = 100, seed: int = 0) -> Float[Array, "N *event"]:
+        """``n_obs`` independent draws at the truth. A smaller set is the start of a larger one."""
+        n_obs = check_integer("n_obs", n_obs, at_least=1)
+        seed = check_integer("seed", seed, at_least=0)
+        if seed >= _SEEDS:
+            raise ValueError(f"seed: expected an integer below 2**32, got {seed}.")
+        key = jax.random.fold_in(jax.random.key(seed), _OBSERVATIONS)
+        blocks = [_draw_block(self, key, jnp.asarray(i)) for i in range(0, n_obs, _BLOCK)]
+        return jnp.asarray(np.concatenate(blocks)[:n_obs])
+
+    def problem(self, n_obs: int = 100, seed: int = 0) -> Problem:
+        """The inference problem given ``observed(n_obs, seed)``."""
+        return Problem(
+            prior=self.prior,
+            simulator=self.simulator,
+            observed=self.observed(n_obs, seed),
+            scale=None,  # the paper compares raw values
+        )
+
+
+def read_observed(observed: Any, event: tuple[int, ...]) -> Float[np.ndarray, "N *event"]:
+    """Observations for ``posterior_samples`` in double precision, with their shape checked."""
+    x = np.asarray(observed, dtype=np.float64)
+    if x.shape[1:] != event or x.shape[:1] in ((), (0,)):
+        raise ValueError(f"observed: expected the shape (N, *{event}), got {x.shape}.")
+    return x
+
+
+@eqx.filter_jit
+def _draw_block(task: AbstractTask, key: Key[Array, ""], start: Array) -> Float[Array, "B *event"]:
+    """Draws ``start``, ``start + 1``, ... at the truth.
+
+    Blocks of one size are compiled once for all ``n_obs``, and rounding is the same in all.
+    """
+    keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(start + jnp.arange(_BLOCK))
+    return jax.vmap(lambda k: jnp.asarray(task.simulator(k, task.truth), float))(keys)
+
+
+_BLOCK = 100
+_SEEDS = 2**32  # jax.random.key drops higher bits silently
+_OBSERVATIONS = 0x0B5  # separates the observations' random numbers from a run's with the same seed

@@ -1,0 +1,116 @@
+"""Exact samples of a two-dimensional density by rejection, cell by cell of an adaptive grid."""
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+
+from pliant.tasks.rejection import collect
+
+LogDensity = Callable[[Float[np.ndarray, "m 2"]], Float[np.ndarray, " m"]]
+
+_START = 32  # cells along each axis at first
+_MARGIN = 0.25  # of a cell's spread of log f, above the largest of its nine values, is a bound
+_NEGLIGIBLE = 20.0  # cells this far below the peak are dropped: less than 1e-7 of the mass
+_MOST_LEVELS = 80
+
+
+def sample_grid(
+    log_density: LogDensity,
+    lower: Float[np.ndarray, "2"],
+    upper: Float[np.ndarray, "2"],
+    *,
+    n: int,
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "n 2"]:
+    """``n`` independent samples of the density ``f`` on a rectangle.
+
+    Cells are halved until ``log f`` varies little in each that matters: by less than one unit
+    near the peak, by more where ``f`` is small and proposals are few. A proposal is uniform in a
+    cell that is drawn by its area times a bound on ``f``, and accepted with ``f`` over that
+    bound. So the grid decides how fast this is, not how exact.
+
+    Args:
+        log_density: ``log f`` up to a constant, finite and smooth. A cell of the first grid
+            (1/32 of a side) may hold a narrow mode if its slopes show at points half a cell apart.
+        lower: The corner of the rectangle with the lowest coordinates.
+        upper: The corner with the highest.
+        n: How many samples.
+        rng: Where randomness comes from.
+
+    Raises:
+        RuntimeError: If ``f`` was not bounded after all, or cells of any size are too coarse.
+    """
+    corner, size, bound = _refine(log_density, lower, upper)
+    mass = np.cumsum(np.prod(size, axis=1) * np.exp(bound - bound.max()))
+
+    def propose(m: int) -> np.ndarray:
+        cell = np.searchsorted(mass, mass[-1] * rng.random(m), side="right")
+        theta = corner[cell] + size[cell] * rng.random((m, 2))
+        excess = log_density(theta) - bound[cell]
+        if excess.max() > 0:
+            raise RuntimeError(
+                f"The density is larger than its bound by {excess.max():.2g} (log) at "
+                f"{theta[excess.argmax()]}: it is not smooth on the scale of the grid."
+            )
+        return theta[np.log(rng.random(m)) < excess]
+
+    return collect(propose, n)
+
+
+def _refine(
+    log_density: LogDensity, lower: np.ndarray, upper: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The cells that matter: their lower corners, sizes, and bounds on ``log f``.
+
+    Each cell carries ``log f`` on a lattice of 3 x 3 points.
+    """
+    step = (upper - lower) / (2 * _START)
+    axis = np.arange(2 * _START + 1)
+    points = lower + step * np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1)
+    values = log_density(points.reshape(-1, 2)).reshape(len(axis), len(axis))
+    values = np.lib.stride_tricks.sliding_window_view(values, (3, 3))[::2, ::2].reshape(-1, 3, 3)
+    corner = points[:-1:2, :-1:2].reshape(-1, 2)
+    size = np.broadcast_to(2 * step, corner.shape)
+    peak = -np.inf
+    done: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    for _ in range(_MOST_LEVELS):
+        top, spread = values.max(axis=(1, 2)), np.ptp(values, axis=(1, 2))
+        peak = max(peak, top.max())
+        matters = top + spread / 2 > peak - _NEGLIGIBLE  # log f may be higher between the points
+        fine = matters & (spread < 1 + (peak - top) / 3)
+        done.append((corner[fine], size[fine], top[fine] + _MARGIN * spread[fine]))
+        coarse = matters & ~fine
+        if not np.any(coarse):
+            break
+        corner, size, values = _halve(log_density, corner[coarse], size[coarse], values[coarse])
+    else:
+        raise RuntimeError(f"The density still varies within {len(corner)} cells of its grid.")
+    corner, size, bound = (np.concatenate(parts) for parts in zip(*done, strict=True))
+    return corner, size, bound
+
+
+def _halve(
+    log_density: LogDensity, corner: np.ndarray, size: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The halves of cells, cut across the axis along which ``log f`` varies most.
+
+    A lattice of 5 x 3 points holds those of both halves; six of them are new.
+    """
+    m = len(corner)
+    variation = np.stack([np.ptp(values, axis=a).max(axis=1) for a in (1, 2)], axis=1)
+    across = variation[:, 0] < variation[:, 1]  # along the second axis
+    cut = np.eye(2)[across.astype(int)]  # the axis as a unit vector
+    lattice = np.empty((m, 5, 3))
+    lattice[:, ::2] = np.where(across[:, None, None], values.swapaxes(1, 2), values)
+    along, beside = np.meshgrid([0.25, 0.75], [0.0, 0.5, 1.0], indexing="ij")
+    place = along.ravel()[:, None] * cut[:, None] + beside.ravel()[:, None] * (1 - cut[:, None])
+    points = corner[:, None] + size[:, None] * place
+    lattice[:, 1::2] = log_density(points.reshape(-1, 2)).reshape(m, 2, 3)
+    halves = np.concatenate([lattice[:, :3], lattice[:, 2:]])
+    half = size * (1 - cut / 2)
+    return (
+        np.concatenate([corner, corner + cut * half]),
+        np.concatenate([half, half]),
+        np.where(np.tile(across, 2)[:, None, None], halves.swapaxes(1, 2), halves),
+    )

@@ -1,0 +1,31 @@
+"""Prior, log q, distance and bandwidth -> the log-weights of a round."""
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Float
+
+from pliant.particles import Particles
+
+
+class Temper(eqx.Module):
+    """How much of the pseudo-likelihood, and of the prior's correction, a round applies.
+
+    The paper's path has ``power = 1 / (1 + eta)`` and ``bandwidth = (1 + eta) beta``, so
+    that prior, proposal and pseudo-likelihood are tempered together (eq. 6).
+    """
+
+    power: float
+    """The exponent of ``p(theta) / q(theta)``."""
+    bandwidth: float
+    """beta_t: the pseudo-likelihood is ``exp(-D / (2 beta_t))``."""
+
+
+def log_weights(particles: Particles, temper: Temper, beta: float) -> Float[np.ndarray, " K"]:
+    """Log-weights of eq. 12, ``power (log p - log q) - D / (2 beta_t)``.
+
+    The partition function belongs to the target bandwidth ``beta``, so its power is
+    ``beta / beta_t``. Particles without a distance get ``-inf``.
+    """
+    correction = temper.power * (particles.log_prior - particles.log_q)
+    likelihood = -particles.distance / (2 * temper.bandwidth)
+    return correction + likelihood - particles.log_partition * (beta / temper.bandwidth)

@@ -1,0 +1,246 @@
+"""What holds for every discrepancy: a new class costs one line in the table."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pliant.discrepancies import (
+    MMD,
+    Energy,
+    Euclidean,
+    SlicedWasserstein,
+    Wasserstein,
+    with_scale,
+)
+
+DISCREPANCIES = {
+    "mmd": MMD(),
+    "mmd-median": MMD(lengthscales="median"),
+    "mmd-two": MMD(lengthscales=[0.5, 3]),
+    "wasserstein": Wasserstein(),
+    "sliced": SlicedWasserstein(n_projections=20),
+    "energy": Energy(),
+    "euclidean": Euclidean(),
+}
+KEY = jax.random.key(0)
+
+# The tolerance between two orders of summation in float32, for distances of order one to ten.
+ROUNDING = {"rtol": 1e-5, "atol": 2e-6}
+
+
+@pytest.fixture(params=DISCREPANCIES)
+def discrepancy(request):
+    return DISCREPANCIES[request.param]
+
+
+def sets(K, M, N, event, seed=0, usable=1.0):
+    """Simulated sets that lie at different places, the mask of usable draws, an observed set."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(K, M, *event)) + rng.normal(size=(K, 1, *event))
+    ok = rng.random((K, M)) < usable
+    return (
+        jnp.asarray(x, jnp.float32),
+        jnp.asarray(ok),
+        jnp.asarray(rng.normal(size=(N, *event)), jnp.float32),
+    )
+
+
+def measure(discrepancy, observed, x, ok):
+    distances, _ = discrepancy.measure(KEY, discrepancy.prepare(observed), None, x, ok)
+    return np.asarray(distances)
+
+
+@pytest.mark.parametrize(
+    ("K", "M", "N", "d", "batches"), [(5000, 12, 9, 3, (1, 7)), (300, 21, 30, 40, (1, 64))]
+)
+def test_a_distance_does_not_depend_on_its_batch(discrepancy, K, M, N, d, batches):
+    x, ok, observed = sets(K, M, N, (d,), usable=0.9)
+    state = discrepancy.prepare(observed)
+
+    def distances(x, ok):
+        return np.asarray(discrepancy.measure(KEY, state, None, x, ok)[0])
+
+    together = distances(x, ok)
+    assert together.shape == (K,)
+    for k in batches:
+        for start in (0, 13, K - k):
+            part = slice(start, start + k)
+            np.testing.assert_array_equal(distances(x[part], ok[part]), together[part])
+
+
+@pytest.mark.parametrize("d", [4, 40])
+def test_unusable_draws_count_for_nothing(discrepancy, d):
+    x, _, observed = sets(6, 20, 15, (d,))
+    smaller = measure(discrepancy, observed, x[:, ::2], jnp.ones((6, 10), bool))
+    ok = jnp.arange(20) % 2 == 0
+    broken = jnp.where(ok[:, None], x, jnp.nan)
+    masked = measure(discrepancy, observed, broken, jnp.broadcast_to(ok, (6, 20)))
+    np.testing.assert_allclose(masked, smaller, **ROUNDING)
+
+
+def test_the_order_of_draws_and_observations_does_not_matter(discrepancy):
+    x, ok, observed = sets(5, 33, 21, (4,), usable=0.8)
+    rng = np.random.default_rng(1)
+    i, j = rng.permutation(33), rng.permutation(21)
+    np.testing.assert_allclose(
+        measure(discrepancy, observed[j], x[:, i], ok[:, i]),
+        measure(discrepancy, observed, x, ok),
+        **ROUNDING,
+    )
+
+
+def test_equal_distributions_are_near_and_shifted_ones_are_far(discrepancy):
+    rng = np.random.default_rng(2)
+    observed = jnp.asarray(rng.normal(size=(400, 2)), jnp.float32)
+    shifts = np.array([0.0, 1.0, 2.0])
+    x = jnp.asarray(rng.normal(size=(3, 300, 2)) + shifts[:, None, None], jnp.float32)
+    same, shifted, far = measure(discrepancy, observed, x, jnp.ones((3, 300), bool))
+    # Of 300 and 400 points, sampling moves a distance by a few per cent of that of a shift by one.
+    assert abs(same) < 0.1 * shifted < 0.1 * far
+
+
+@pytest.mark.parametrize("d", [2, 40])
+def test_too_few_usable_draws_are_infinitely_far(discrepancy, d):
+    x, _, observed = sets(4, 5, 6, (d,))
+    usable = jnp.array([0, discrepancy.min_draws - 1, discrepancy.min_draws, 5])
+    ok = jnp.arange(5) < usable[:, None]
+    distances = measure(discrepancy, observed, jnp.where(ok[..., None], x, jnp.nan), ok)
+    assert np.isposinf(distances[:2]).all()
+    assert np.isfinite(distances[2:]).all()
+
+
+def test_fewer_draws_than_needed_are_infinitely_far_whatever_the_mask(discrepancy):
+    x, ok, observed = sets(3, max(1, discrepancy.min_draws - 1), 6, (2,))
+    distances = measure(discrepancy, observed, x, ok)
+    assert np.isposinf(distances).all() == (discrepancy.min_draws > 1)
+
+
+def test_one_observation_is_enough(discrepancy):
+    if discrepancy == DISCREPANCIES["mmd-median"]:
+        pytest.skip("has no distances between observations; its error is tested with MMD")
+    x, ok, observed = sets(2, 6, 1, (3,))
+    x = jnp.stack([observed + 1e-3 * x[0], observed + x[1]])
+    near, away = measure(discrepancy, observed, x, ok)
+    assert near == pytest.approx(0, abs=1e-2)
+    assert away > 0.05
+
+
+def test_inside_jit_it_is_the_same(discrepancy):
+    x, ok, observed = sets(5, 10, 8, (3,), usable=0.9)
+
+    @eqx.filter_jit
+    def both(discrepancy, observed, x, ok):
+        return discrepancy.measure(KEY, discrepancy.prepare(observed), None, x, ok)[0]
+
+    np.testing.assert_allclose(
+        both(discrepancy, observed, x, ok), measure(discrepancy, observed, x, ok), **ROUNDING
+    )
+
+
+def test_it_maps_over_many_observed_sets(discrepancy):
+    x, ok, _ = sets(3, 10, 1, (2,), usable=0.9)
+    observed = jax.random.normal(jax.random.key(3), (4, 7, 2))
+
+    def distances(observed):
+        return discrepancy.measure(KEY, discrepancy.prepare(observed), None, x, ok)[0]
+
+    mapped = eqx.filter_jit(jax.vmap(distances))(observed)
+    one_by_one = [measure(discrepancy, y, x, ok) for y in observed]
+    np.testing.assert_allclose(mapped, np.stack(one_by_one), **ROUNDING)
+
+
+def test_measuring_again_does_not_trace_again(discrepancy):
+    x, ok, observed = sets(5, 10, 8, (3,))
+    others = x + 1
+    _, state = discrepancy.measure(KEY, discrepancy.prepare(observed), None, x, ok)
+    events = []
+
+    def listen(event, *_, **__):
+        events.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        discrepancy.measure(KEY, state, None, others, ok)
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
+    assert events == []
+
+
+@pytest.mark.parametrize("event", [(), (1,), (2, 3)])
+def test_events_of_any_shape_are_flattened(discrepancy, event):
+    x, ok, observed = sets(4, 9, 8, event)
+    flat = measure(discrepancy, observed.reshape(8, -1), x.reshape(4, 9, -1), ok)
+    np.testing.assert_array_equal(measure(discrepancy, observed, x, ok), flat)
+
+
+def test_whole_numbers_are_measured_like_floats(discrepancy):
+    rng = np.random.default_rng(4)
+    x, observed = jnp.asarray(rng.poisson(5, (3, 9, 2))), jnp.asarray(rng.poisson(5, (8, 2)))
+    ok = jnp.ones((3, 9), bool)
+    np.testing.assert_array_equal(
+        measure(discrepancy, observed, x, ok),
+        measure(discrepancy, observed.astype(float), x.astype(float), ok),
+    )
+
+
+def test_scale_divides_the_features(discrepancy):
+    x, ok, observed = sets(4, 9, 8, (2, 2))
+    divisors = jnp.array([0.5, 1.0, 2.0, 10.0])
+    scaled = with_scale(discrepancy, divisors)
+    by_hand = measure(
+        discrepancy, observed.reshape(8, 4) / divisors, x.reshape(4, 9, 4) / divisors, ok
+    )
+    np.testing.assert_allclose(measure(scaled, observed, x, ok), by_hand, **ROUNDING)
+
+
+def test_divisors_that_do_not_fit_the_event_are_an_error(discrepancy):
+    _, _, observed = sets(1, 2, 8, (2, 2))
+    with pytest.raises(ValueError, match=r"scale: expected 4 divisors.*got 3"):
+        with_scale(discrepancy, (1.0, 2.0, 3.0)).prepare(observed)
+
+
+@pytest.mark.parametrize(
+    ("scale", "error"),
+    [
+        ((1.0, 0.0), ValueError),
+        ((1.0, -1.0), ValueError),
+        ((1.0, float("nan")), ValueError),
+        (2.0, ValueError),
+        (("a", "b"), TypeError),
+    ],
+)
+def test_divisors_that_make_no_sense_are_an_error(discrepancy, scale, error):
+    with pytest.raises(error, match="scale: expected"):
+        type(discrepancy)(scale=scale)
+
+
+def test_simulated_events_must_have_the_features_of_the_observed(discrepancy):
+    x, ok, _ = sets(2, 5, 1, (3,))
+    _, _, observed = sets(1, 2, 6, (2,))
+    with pytest.raises(ValueError, match="x: expected events with 2 features"):
+        measure(discrepancy, observed, x, ok)
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "error"),
+    [
+        (MMD, {"lengthscales": ()}, ValueError),
+        (MMD, {"lengthscales": (1.0, 0.0)}, ValueError),
+        (MMD, {"lengthscales": (1.0, "a")}, TypeError),
+        (MMD, {"lengthscales": "mean"}, ValueError),
+        (MMD, {"lengthscales": 1.0}, TypeError),
+        (Wasserstein, {"regularisation": 0}, ValueError),
+        (Wasserstein, {"regularisation": "small"}, TypeError),
+        (Wasserstein, {"tolerance": 0.0}, ValueError),
+        (Wasserstein, {"max_iterations": 0}, ValueError),
+        (Wasserstein, {"max_iterations": 1.5}, TypeError),
+        (SlicedWasserstein, {"n_projections": 0}, ValueError),
+        (SlicedWasserstein, {"seed": -1}, ValueError),
+    ],
+)
+def test_errors_name_the_option(make, options, error):
+    (name,) = options
+    with pytest.raises(error, match=name):
+        make(**options)

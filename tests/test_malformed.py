@@ -1,0 +1,374 @@
+"""Malformed input ends in a ``ValueError`` or ``TypeError`` that names the argument.
+
+One table of calls, each with a strategy for values that are wrong: a new option costs one line.
+"""
+
+import math
+import traceback
+from fractions import Fraction
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import pliant
+from pliant.families.gaussian import GaussianDensity
+from pliant.posterior import Posterior
+from pliant.prior import read_prior
+
+# --- Values that are wrong ---------------------------------------------------------------------
+
+TEXT = st.text(max_size=5)
+STRANGE = st.one_of(
+    TEXT,
+    st.complex_numbers(allow_nan=False),
+    st.lists(st.integers(), max_size=2),
+    st.dictionaries(TEXT, st.integers(), max_size=1),
+    st.sampled_from([object(), int, len, b"1", np.array("x"), np.datetime64("2020-01-01")]),
+)
+NOT_FINITE = st.sampled_from([math.nan, math.inf, -math.inf, np.float32("nan"), np.float64("inf")])
+BOOLEANS = st.sampled_from([True, False, np.True_])
+FRACTIONAL = st.one_of(st.floats(allow_nan=True), st.fractions(), st.just(np.float32(3)))
+
+
+def not_integer(*, at_least):
+    too_small = st.integers(max_value=at_least - 1)
+    return STRANGE | BOOLEANS | FRACTIONAL | too_small | too_small.map(_as_int64)
+
+
+def not_real(*, above=None, below=None):
+    wrong = STRANGE | BOOLEANS | NOT_FINITE | st.just(10**400)
+    if above is not None:
+        wrong |= st.floats(max_value=above, allow_nan=False) | st.integers(max_value=above)
+        wrong |= st.just(Fraction(above)) | st.just(np.float32(above))
+    if below is not None:
+        wrong |= st.floats(min_value=below, allow_nan=False) | st.integers(min_value=below)
+    return wrong
+
+
+def _as_int64(value):
+    return np.int64(max(value, -(2**63)))
+
+
+OBJECT = STRANGE | BOOLEANS | FRACTIONAL | st.integers() | st.none()
+NOT_SEED = not_integer(at_least=0) | st.integers(min_value=2**32) | st.none()
+NOT_FLAG = STRANGE | FRACTIONAL | st.integers() | st.none()
+NOT_SCALE = st.one_of(
+    STRANGE.filter(lambda v: v != [] and v != "pilot"),
+    st.lists(st.floats(max_value=0) | NOT_FINITE, min_size=2, max_size=2),
+    st.sampled_from([[1.0, 1e300], [1e-300, 1.0], np.ones((2, 2)), 1.0, [1.0, [2.0]], [None, 1]]),
+)
+NOT_OBSERVED = st.one_of(
+    OBJECT,
+    st.lists(st.lists(NOT_FINITE | st.just(1e300), min_size=2, max_size=2), min_size=1, max_size=3),
+    st.lists(st.lists(st.floats(0, 1), max_size=1), max_size=3),
+    st.lists(st.lists(st.complex_numbers() | TEXT, min_size=2, max_size=2), min_size=1, max_size=2),
+    st.sampled_from(
+        [
+            [[1.0, 2.0], [1.0]],
+            [[1.0, None]],
+            np.zeros((0, 2)),
+            np.zeros((3, 0)),
+            np.zeros((3, 3)),
+            np.zeros((3, 2, 1)),
+            np.array([[1.0, 2.0]], dtype=object),
+            np.array([["2020-01-01", "2020-01-02"]], dtype="datetime64[D]"),
+            np.ma.masked_array([[1.0, 2.0]], mask=[[True, False]]),
+            jax.random.key(0),
+        ]
+    ),
+)
+DISTRIBUTIONS = st.sampled_from(
+    [
+        dist.Poisson(3.0),
+        dist.Bernoulli(0.5),
+        dist.Categorical(jnp.ones(3) / 3),
+        dist.Delta(1.0),
+        dist.Delta(jnp.zeros(2)).to_event(1),
+        dist.ImproperUniform(dist.constraints.real, (), ()),
+        dist.ProjectedNormal(jnp.array([1.0, 0.0])),
+        dist.Normal(jnp.zeros(0), 1.0),
+        dist.Dirichlet(jnp.ones(1)),
+        dist.Normal(0, math.nan, validate_args=False),
+        dist.Normal(0, -1.0, validate_args=False),
+        dist.Normal(0, 0.0, validate_args=False),
+        dist.Normal(math.inf, 1.0, validate_args=False),
+        dist.Uniform(2.0, 1.0, validate_args=False),
+        dist.Uniform(1.0, 1.0, validate_args=False),
+        dist.Uniform(1e9, 1e9 + 1, validate_args=False),
+        dist.Uniform(0.0, math.inf, validate_args=False),
+        dist.Gamma(-1.0, 1.0, validate_args=False),
+        dist.MultivariateNormal(
+            jnp.zeros(2), jnp.array([[1.0, 2.0], [2.0, 1.0]]), validate_args=False
+        ),
+        dist.Normal,
+        dist.Uniform,
+    ]
+)
+NOT_PRIOR = st.one_of(
+    OBJECT,
+    DISTRIBUTIONS,
+    st.dictionaries(TEXT.filter(bool), OBJECT | DISTRIBUTIONS, min_size=1, max_size=2),
+    st.dictionaries(
+        st.integers() | st.none() | st.just("") | st.tuples(TEXT),
+        st.just(dist.Normal(0, 1)),
+        min_size=1,
+        max_size=2,
+    ),
+    st.lists(st.just(dist.Normal(0, 1)), max_size=2),
+)
+NOT_THETA = st.one_of(
+    OBJECT,
+    st.dictionaries(TEXT, st.floats(), max_size=2),
+    st.fixed_dictionaries({"mu": st.floats(), "sigmas": st.floats()}),
+    st.fixed_dictionaries({"mu": STRANGE.filter(lambda v: v != []), "sigma": st.just([1.0, 1.0])}),
+    st.fixed_dictionaries({"mu": st.floats(), "sigma": st.floats() | st.just([1.0, 1.0, 1.0])}),
+    st.fixed_dictionaries(
+        {
+            "mu": st.lists(st.floats(), min_size=3, max_size=5),
+            "sigma": st.sampled_from([np.ones((2, 2)), np.ones((1, 2)), [[1.0, 1.0], [1.0]]]),
+        }
+    ),
+)
+NOT_LENGTHSCALES = st.one_of(
+    TEXT.filter(lambda v: v != "median"),
+    st.just([]),
+    st.lists(not_real(above=0), min_size=1, max_size=3),
+    st.integers() | st.floats() | st.none() | BOOLEANS,
+)
+
+
+def simulators_that_fail():
+    def numpy_code(key, theta):
+        return np.asarray(theta["mu"]) + np.zeros(2)
+
+    def branches(key, theta):
+        return jnp.zeros(2) if theta["mu"] > 0 else jnp.ones(2)
+
+    def misspelt(key, theta):
+        return theta["nu"] + jnp.zeros(2)
+
+    def raises(key, theta):
+        raise RuntimeError
+
+    shaped = [lambda k, t, s=s: jnp.zeros(s) for s in ((), (3,), (2, 1), (0,))]
+    typed = [
+        lambda k, t, d=d: jnp.zeros(2, d) for d in (bool, complex, jnp.complex64)
+    ]
+    others = [
+        lambda theta: jnp.zeros(2),
+        lambda key, theta, more: jnp.zeros(2),
+        lambda: jnp.zeros(2),
+        lambda k, t: (jnp.zeros(2), 1),
+        lambda k, t: {"x": jnp.zeros(2)},
+        lambda k, t: [0.0, 1.0],
+        lambda k, t: "text",
+        lambda k, t: None,
+        lambda k, t: k,
+        lambda k, t: jnp.zeros((2, 3)) @ jnp.zeros(2),
+    ]
+    return st.sampled_from([numpy_code, branches, misspelt, raises, *shaped, *typed, *others])
+
+
+# --- The calls ---------------------------------------------------------------------------------
+
+PRIOR = {"mu": dist.Normal(0, 1), "sigma": dist.LogNormal(jnp.zeros(2), 1)}
+OBSERVED = np.array([[0.1, 0.2], [0.3, -0.4], [0.0, 1.0]])
+
+
+def simulator(key, theta):
+    return theta["mu"] + theta["sigma"] * jax.random.normal(key, (2,))
+
+
+def problem(**changes):
+    return pliant.Problem(
+        **{"prior": PRIOR, "simulator": simulator, "observed": OBSERVED, **changes}
+    )
+
+
+def pli(**changes):
+    small = {"rounds": 1, "n_params": 100, "n_sims": 10, "family": pliant.Gaussian()}
+    return pliant.PLI(**{**small, **changes})
+
+
+def infer(**changes):
+    options = {"problem": PROBLEM, "method": pli(), "progress": False, **changes}
+    return pliant.infer(options.pop("problem"), options.pop("method"), **options)
+
+
+def option(make, name, **others):
+    return lambda value: make(**{name: value}, **others)
+
+
+def task(call, name):
+    return lambda value: getattr(pliant.tasks.get("gaussian_location"), call)(**{name: value})
+
+
+PROBLEM = problem()
+POSTERIOR = Posterior(
+    read_prior(PRIOR).space, GaussianDensity(jnp.zeros(3), jnp.zeros(3), jnp.zeros((3, 3)))
+)
+
+COUNT = not_integer(at_least=1)
+POSITIVE = not_real(above=0)
+SHARE = not_real(above=0, below=1)
+
+
+def lazy(name, options):
+    """Cases of a class of Pliant, which is looked up when a case runs."""
+    return {
+        f"{name}({argument})": (
+            argument,
+            lambda value, argument=argument: getattr(pliant, name)(**{argument: value}),
+            wrong,
+        )
+        for argument, wrong in options.items()
+    }
+
+
+CASES = {
+    "Problem(prior)": ("prior", option(problem, "prior"), NOT_PRIOR),
+    "Problem(simulator)": ("simulator", option(problem, "simulator"), OBJECT.filter(lambda v: v not in (int, len))),
+    "Problem(simulator that fails)": (
+        "simulator",
+        option(problem, "simulator"),
+        simulators_that_fail(),
+    ),
+    "Problem(observed)": ("observed", option(problem, "observed"), NOT_OBSERVED),
+    "Problem(scale)": ("scale", option(problem, "scale"), NOT_SCALE | BOOLEANS),
+    **lazy(
+        "PLI",
+        {
+            "rounds": COUNT | st.none(),
+            "n_params": not_integer(at_least=10) | st.none(),
+            "n_sims": COUNT,
+            "discrepancy": OBJECT | st.sampled_from([pliant.Gaussian(), pliant.Gaussian]),
+            "family": OBJECT | st.sampled_from([pliant.TrustRegion(), pliant.SplineFlow]),
+            "bandwidth": OBJECT | st.sampled_from([pliant.Gaussian(), pliant.TrustRegion]),
+            "beta": POSITIVE,
+            "projection": OBJECT,
+            "partition": OBJECT.filter(lambda v: v is not None),
+            "noise_limit": POSITIVE,
+            "chunk_size": COUNT,
+        },
+    ),
+    "PLI.paper(n_obs)": ("n_obs", lambda value: pliant.PLI.paper(value), COUNT | st.none()),
+    **lazy("TrustRegion", {"epsilon": POSITIVE | st.none()}),
+    **lazy("Quantile", {"alpha": SHARE | st.none()}),
+    **lazy("EffectiveSampleSize", {"fraction": SHARE | st.none()}),
+    **lazy("PartitionFunction", {"n_sets": COUNT | st.none()}),
+    **lazy(
+        "Training",
+        {
+            "steps": COUNT | st.none(),
+            "rate": POSITIVE | st.none(),
+            "clip": POSITIVE | st.none(),
+            "every": COUNT | st.none(),
+            "patience": COUNT | st.none(),
+        },
+    ),
+    **lazy("Gaussian", {"reverse_training": OBJECT | st.just(pliant.Training)}),
+    **lazy(
+        "GaussianMixture",
+        {
+            "components": COUNT | st.none(),
+            "starts": COUNT | st.none(),
+            "iterations": COUNT | st.none(),
+            "reverse_training": OBJECT | st.just(pliant.Training),
+        },
+    ),
+    **lazy(
+        "SplineFlow",
+        {
+            "layers": COUNT | st.none(),
+            "bins": COUNT | st.none(),
+            "width": COUNT | st.none(),
+            "training": OBJECT | st.just(pliant.Training),
+            "batch_size": COUNT | st.none(),
+            "warm_start": NOT_FLAG,
+            "reverse_training": OBJECT | st.just(pliant.Training),
+        },
+    ),
+    **lazy("MMD", {"lengthscales": NOT_LENGTHSCALES, "scale": NOT_SCALE}),
+    **lazy(
+        "Wasserstein",
+        {
+            "regularisation": POSITIVE | st.none(),
+            "tolerance": POSITIVE | st.none(),
+            "max_iterations": COUNT | st.none(),
+            "scale": NOT_SCALE,
+        },
+    ),
+    **lazy(
+        "SlicedWasserstein",
+        {"n_projections": COUNT | st.none(), "seed": NOT_SEED, "scale": NOT_SCALE},
+    ),
+    **lazy("Energy", {"scale": NOT_SCALE}),
+    **lazy("Euclidean", {"scale": NOT_SCALE}),
+    "infer(problem)": ("problem", option(infer, "problem"), OBJECT | st.just(PRIOR)),
+    "infer(method)": ("method", option(infer, "method"), OBJECT | st.just(pliant.PLI)),
+    "infer(seed)": ("seed", option(infer, "seed"), NOT_SEED),
+    "infer(max_simulations)": (
+        "max_simulations",
+        option(infer, "max_simulations"),
+        COUNT | st.integers(1, 999),  # one round makes 1000
+    ),
+    "infer(max_seconds)": ("max_seconds", option(infer, "max_seconds"), POSITIVE),
+    "infer(callback)": (
+        "callback",
+        option(infer, "callback"),
+        OBJECT.filter(lambda v: v is not None and not callable(v)),
+    ),
+    "infer(progress)": ("progress", lambda value: infer(progress=value), NOT_FLAG),
+    "infer(n_sims of one)": (
+        "n_sims",
+        lambda value: infer(method=pli(n_sims=1, discrepancy=value)),
+        st.sampled_from([pliant.MMD(), pliant.MMD(lengthscales=[1.0])]),
+    ),
+    "infer(scale of another event)": (
+        "scale",
+        lambda value: infer(method=pli(discrepancy=pliant.MMD(scale=value))),
+        st.lists(st.floats(0.5, 2.0), max_size=5).filter(lambda v: len(v) != 2),
+    ),
+    "Posterior.sample(n)": ("n", lambda value: POSTERIOR.sample(value), COUNT | st.none()),
+    "Posterior.sample(seed)": ("seed", lambda value: POSTERIOR.sample(3, seed=value), NOT_SEED),
+    "Posterior.summary(n)": ("n", lambda value: POSTERIOR.summary(value), COUNT | st.none()),
+    "Posterior.map(seed)": ("seed", lambda value: POSTERIOR.map(seed=value), NOT_SEED),
+    "Posterior.log_prob(theta)": ("theta", POSTERIOR.log_prob, NOT_THETA),
+    "tasks.get(name)": ("name", lambda value: pliant.tasks.get(value), OBJECT),
+    "task.problem(n_obs)": ("n_obs", task("problem", "n_obs"), COUNT | st.none()),
+    "task.problem(seed)": ("seed", task("problem", "seed"), NOT_SEED),
+    "task.reference(n_obs)": ("n_obs", task("reference", "n_obs"), COUNT | st.none()),
+    "task.reference(seed)": ("seed", task("reference", "seed"), NOT_SEED),
+    "task.reference(n)": ("n", task("reference", "n"), COUNT | st.none()),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_malformed_input_is_named(case):
+    argument, call, wrong = CASES[case]
+
+    @settings(
+        max_examples=12,  # times 60 cases: above 700 inputs
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(wrong)
+    def check(value):
+        try:
+            got = call(value)
+        except Exception as error:
+            origin = traceback.extract_tb(error.__traceback__)[-1].filename
+            assert type(error) in (ValueError, TypeError), repr(error)
+            assert argument in str(error), str(error)
+            assert "/pliant/" in origin, f"from {origin}: {error}"
+        else:
+            pytest.fail(f"{case} took {value!r} and gave {got!r:.60}")
+
+    check()
