@@ -12,9 +12,10 @@ from jaxtyping import Array, Bool, Float, Key
 from pliant.discrepancies.base import AbstractDiscrepancy
 from pliant.partition import PreparedPartition
 from pliant.problem import Problem
+from pliant.space import constrain_all
 
 _CHUNK_NUMBERS = 2**23  # simulated numbers held at a time: 32 MiB
-_SPLIT_PARAMETERS = 256  # parameters whose draws are split in halves to see the noise
+_SPLIT_PARAMETERS = 512  # parameters whose draws are split in halves to see the noise
 
 
 class Measurement(eqx.Module):
@@ -57,7 +58,7 @@ def measure_parameters(
     for start in range(0, n, size):
         rows = jnp.minimum(jnp.arange(start, start + size), n - 1)  # the last chunk is padded
         count = min(size, n - start)
-        thetas = _constrain(problem.prior.space, z[rows])
+        thetas = constrain_all(problem.prior.space, z[rows])
         x, ok = problem.simulator.simulate(keys[rows], thetas, n_sims)
         d, state = _measure(discrepancy, measure_key, state, thetas, x, ok)
         distance.append(np.asarray(d, np.float64)[:count])
@@ -84,11 +85,6 @@ def measure_parameters(
 @eqx.filter_jit
 def _measure(discrepancy: AbstractDiscrepancy, *arguments: Any) -> tuple[Float[Array, " K"], Any]:
     return discrepancy.measure(*arguments)
-
-
-@eqx.filter_jit
-def _constrain(space: Any, z: Float[Array, "K dim"]) -> Any:
-    return jax.vmap(space.constrain)(z)
 
 
 def _parameter_keys(key: Key[Array, ""], n: int) -> Key[Array, " n"]:

@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float, Key, PyTree
 from pliant.checks import check_integer
 from pliant.discrepancies.base import AbstractDiscrepancy
 from pliant.problem import Problem
+from pliant.space import constrain_all
 
 _PILOT = 100  # prior simulations whose mean is the centre of the box (the paper: 100)
 _HALF_WIDTH = 5.0  # of the box, in square roots of beta (the paper: 5)
@@ -43,7 +44,7 @@ class PartitionFunction(eqx.Module):
         """Draw the reference sets and compute what the discrepancy needs of them."""
         prior_key, sim_key, set_key = jax.random.split(key, 3)
         z = problem.prior.sample(prior_key, _PILOT)
-        thetas = jax.vmap(problem.prior.space.constrain)(z)
+        thetas = constrain_all(problem.prior.space, z)
         x, ok = problem.simulator.simulate(jax.random.split(sim_key, _PILOT), thetas, 1)
         usable = np.asarray(x)[np.asarray(ok)]
         centre = jnp.asarray(usable.mean(axis=0) if len(usable) else np.zeros(x.shape[2:]), float)

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 from pliant.checks import check_integer, check_seed
 from pliant.families.base import AbstractDensity
-from pliant.space import Space, flatten_columns
+from pliant.space import Space, constrain_all, flatten_columns
 
 _MAP_STARTS = 2000
 
@@ -31,7 +31,7 @@ class Posterior(eqx.Module):
         check_integer("n", n, at_least=1)
         check_seed("seed", seed)
         z = self.density.sample(jax.random.key(seed), n)
-        return jax.tree.map(np.asarray, _constrain(self.space, z))
+        return jax.tree.map(np.asarray, constrain_all(self.space, z))
 
     def log_prob(self, theta: PyTree) -> np.ndarray:
         """Log density in the user's space, at one parameter or at a batch of them.
@@ -102,11 +102,6 @@ class Summary(NamedTuple):
         for name, *numbers in zip(*self, strict=True):
             lines.append(name.ljust(width) + "".join(f"{number:>11.4g}" for number in numbers))
         return "\n".join(lines)
-
-
-@eqx.filter_jit
-def _constrain(space: Space, z: Float[Array, "n dim"]) -> PyTree:
-    return jax.vmap(space.constrain)(z)
 
 
 @eqx.filter_jit

@@ -77,23 +77,12 @@ def read_prior(prior: Any) -> Prior:
     space = _space_of(names, labels, distributions)
 
     keys = jax.random.split(jax.random.key(0), _PILOT_DRAWS)
-    try:
-        theta = jax.vmap(lambda key: _draw(space, distributions, key))(keys)
-    except NotImplementedError as error:
-        kinds = ", ".join(type(d).__name__ for d in distributions)
-        raise ValueError(
-            f"prior: expected distributions that can be sampled, got {kinds}. Improper priors "
-            "cannot: use a wide proper one."
-        ) from error
+    theta = jax.vmap(lambda key: _draw(space, distributions, key))(keys)
     _check_draws(labels, distributions, space.leaves(theta))
     space = standardised(space, theta)
-    result = Prior(space=space, distributions=distributions)
-    if not np.all(np.isfinite(result.log_prob(jax.vmap(space.unconstrain)(theta)))):
-        raise ValueError(
-            "prior: the density is not finite at its own draws: check the distributions' "
-            "parameters (a negative scale, a lower bound above the upper one?)."
-        )
-    return result
+    inside = jax.vmap(lambda draw: space.constrain(space.unconstrain(draw)))(theta)
+    _check_densities(labels, distributions, space.leaves(inside))
+    return Prior(space=space, distributions=distributions)
 
 
 def _read_entry(label: str, entry: Any) -> Distribution:
@@ -108,6 +97,13 @@ def _read_entry(label: str, entry: Any) -> Distribution:
     entry = entry.to_event(len(entry.batch_shape)) if entry.batch_shape else entry
     if 0 in entry.event_shape:
         raise ValueError(f"{label}: expected at least one number, got the shape {entry.shape()}.")
+    try:
+        jax.eval_shape(entry.sample, jax.random.key(0))
+    except NotImplementedError as error:
+        raise ValueError(
+            f"{label}: {type(entry).__name__} cannot be sampled. If it is improper, use a wide "
+            "proper distribution."
+        ) from error
     _check_transforms(label, entry)
     return entry
 
@@ -193,4 +189,15 @@ def _check_draws(
                 f"{label}: {type(distribution).__name__} is constant in single precision (seven "
                 "digits), so there is nothing to infer: write the value, or the large part that "
                 "does not vary, into the simulator."
+            )
+
+
+def _check_densities(
+    labels: list[str], distributions: tuple[Distribution, ...], draws: list[Array]
+) -> None:
+    for label, distribution, theta in zip(labels, distributions, draws, strict=True):
+        if not np.all(np.isfinite(distribution.log_prob(theta))):
+            raise ValueError(
+                f"{label}: the density of {type(distribution).__name__} is not finite at its own "
+                "draws: check its parameters (a negative scale?)."
             )

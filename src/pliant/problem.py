@@ -26,8 +26,9 @@ class Problem(eqx.Module):
             names and shapes of the prior, or a simulator object.
         observed: The measured data sets, ``(N, *event)``; ``event`` is the shape of one draw.
         scale: Divisors that bring the features of an observation to a common unit before sets
-            are compared: "pilot" takes the spread of simulations from the prior, an array of
-            shape ``event`` gives them, None compares raw values.
+            are compared: "auto" takes them from the observations' own spread (from a pilot
+            where there are fewer than ten), "pilot" from simulations with the prior, an array
+            of shape ``event`` gives them, None compares raw values.
 
     Raises:
         TypeError, ValueError: For anything that can be seen to be wrong before simulating.
@@ -44,7 +45,7 @@ class Problem(eqx.Module):
         simulator: Callable[[Any, Any], Any] | AbstractSimulator,
         observed: Any,
         *,
-        scale: Any = "pilot",
+        scale: Any = "auto",
     ):
         self.prior = read_prior(prior)
         self.simulator = _read_simulator(simulator)
@@ -97,10 +98,10 @@ def _read_observed(observed: Any) -> Float[Array, "N *event"]:
 
 
 def _read_scale(scale: Any, event: tuple[int, ...]) -> tuple[float, ...] | str | None:
-    if scale is None or (isinstance(scale, str) and scale == "pilot"):
+    if scale is None or (isinstance(scale, str) and scale in ("auto", "pilot")):
         return scale
     if isinstance(scale, str):
-        raise ValueError(f'scale: expected "pilot", None or an array, got {scale!r}.')
+        raise ValueError(f'scale: expected "auto", "pilot", None or an array, got {scale!r}.')
     array = check_numbers("scale", scale).astype(np.float64)
     single = np.finfo(np.float32)
     if array.shape != event or not np.all((array >= single.tiny) & (array <= single.max)):

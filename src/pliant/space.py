@@ -136,6 +136,12 @@ class Space(eqx.Module):
         return [theta[name] for name in self.names]
 
 
+@eqx.filter_jit
+def constrain_all(space: Space, z: Float[Array, "n dim"]) -> PyTree:
+    """``Space.constrain`` of many vectors, compiled once for all spaces of the same structure."""
+    return jax.vmap(space.constrain)(z)
+
+
 _EDGE = 16.0  # sigmoid(-16) is about 1e-7: the last float32 before the edge of an interval
 _MOVES = 200  # 0.9^200 is 1e-9: what is still outside by then is not a number
 

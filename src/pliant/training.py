@@ -69,7 +69,7 @@ def train(
     each time), so that the second call finds the first one compiled.
 
     Returns:
-        The averaged model at its best held-out loss, and ``steps`` and ``held_out`` of the training.
+        The averaged model at its best held-out loss, and ``fit_steps`` and ``held_out``.
     """
     params, static = eqx.partition(model, eqx.is_inexact_array)
     looks = max(1, training.steps // training.every)

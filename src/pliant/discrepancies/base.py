@@ -14,6 +14,8 @@ class AbstractDiscrepancy(eqx.Module):
     once: ``state = prepare(observed)``, then ``measure`` for each batch of parameters.
     """
 
+    scale: eqx.AbstractVar[Float[Array, " d"] | None]
+    """Divisors for the features of the flattened event; None compares raw values."""
     min_draws: eqx.AbstractClassVar[int]
     """The fewest usable draws from which a distance can be estimated."""
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, PyTree, Shaped
 
 
@@ -24,9 +25,19 @@ def map_blocks(
         block: The elements in a block.
     """
     K = arrays[0].shape[0]
-    blocks = [
+    blocks = tuple(
         jnp.pad(a, ((0, -K % block), *([(0, 0)] * (a.ndim - 1)))).reshape(-1, block, *a.shape[1:])
         for a in arrays
-    ]
-    results = jax.lax.map(lambda b: function(*b), tuple(blocks))
+    )
+
+    def run(i, results):
+        result = function(*(lax.dynamic_index_in_dim(b, i, keepdims=False) for b in blocks))
+        return jax.tree.map(lambda all_, one: all_.at[i].set(one), results, result)
+
+    shapes = jax.eval_shape(function, *(b[0] for b in blocks))
+    empty = jax.tree.map(lambda s: jnp.zeros((len(blocks[0]), *s.shape), s.dtype), shapes)
+    # Behind the barrier, XLA does not see how many blocks there are: it would otherwise merge a
+    # single block with what surrounds it, and round differently.
+    n_blocks = lax.optimization_barrier(len(blocks[0]))
+    results = lax.fori_loop(0, n_blocks, run, empty)
     return jax.tree.map(lambda r: r.reshape(-1, *r.shape[2:])[:K], results)

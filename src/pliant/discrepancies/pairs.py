@@ -50,7 +50,10 @@ class ObservedPairs(eqx.Module):
     """What the U-statistics need to know about the observed set."""
 
     points: Float[Array, "N d"]
-    """The observations, flattened and scaled."""
+    """The observations, flattened, scaled, and less the centre."""
+
+    centre: Float[Array, " d"]
+    """The mean of many features, for precise products; zero for few, whose differences are."""
 
     offset: Float[Array, ""]
     """About ``E k(y, y')``: taken from every kernel value, because small numbers sum precisely."""
@@ -65,17 +68,21 @@ def observed_pairs(kernel: Kernel, points: Float[Array, "N d"]) -> ObservedPairs
     One observation has no such pair: its own ``k(y, y)`` stands in, so that simulated sets which
     close in on that observation have distances which close in on zero.
     """
+    N, d = points.shape
+    by_differences = d <= _FEATURES_BY_DIFFERENCES
+    centre = jnp.zeros(d, points.dtype) if by_differences else points.mean(0)
+    points = points - centre
     zero = jnp.zeros((), points.dtype)
-    if points.shape[0] == 1:
-        return ObservedPairs(points, kernel(zero), zero)
-    ok = jnp.ones((1, points.shape[0]), bool)
+    if N == 1:
+        return ObservedPairs(points, centre, kernel(zero), zero)
+    w = jnp.ones((1, N), points.dtype)
 
     def refine(_, carry):
         offset, mean = carry
         offset = offset + mean
-        return offset, mean_within(kernel, points[None], ok, offset=offset)[0]
+        return offset, sums_within(kernel, points[None], w, offset=offset)[0] / (N * (N - 1))
 
-    return ObservedPairs(points, *lax.fori_loop(0, 2, refine, (zero, zero)))
+    return ObservedPairs(points, centre, *lax.fori_loop(0, 2, refine, (zero, zero)))
 
 
 def u_statistic(
@@ -85,124 +92,96 @@ def u_statistic(
     ok: Bool[Array, "K M"],
 ) -> Float[Array, " K"]:
     """``E k(x, x') + E k(y, y') - 2 E k(x, y)`` without bias; infinite for less than two draws."""
-    x = jnp.where(ok[..., None], x, 0)  # so that NaN in an unusable draw counts for nothing
-    within = mean_within(kernel, x, ok, offset=observed.offset)
-    draws = x.reshape(-1, x.shape[-1])
-    to_observed = mean_to(kernel, draws, observed.points, offset=observed.offset)
-    cross = jnp.where(ok, to_observed.reshape(ok.shape), 0).sum(1) / ok.sum(1)
-    return jnp.where(ok.sum(1) >= 2, within + observed.mean - 2 * cross, jnp.inf)
+    points, offset = observed.points, observed.offset
+
+    def sums(x, ok):
+        w = ok.astype(x.dtype)
+        # Zero, so that NaN in an unusable draw counts for nothing.
+        x = jnp.where(ok[..., None], x - observed.centre, 0)
+        across = sums_across(kernel, x, w, points, offset=offset)
+        return across, sums_within(kernel, x, w, offset=offset)
+
+    M, d = x.shape[1:]
+    if d <= _FEATURES_BY_DIFFERENCES:
+        block = _BLOCK_DRAWS // _round_up(M, _LANES)
+    else:
+        block = _BLOCK_PAIRS // (M * min(max(M, points.shape[0]), _TILE))
+    across, within = map_blocks(sums, x, ok, block=max(1, block))
+    n = ok.sum(1)
+    distances = within / (n * (n - 1)) + observed.mean - 2 * across / (n * points.shape[0])
+    return jnp.where(n >= 2, distances, jnp.inf)
 
 
-def mean_to(
+def sums_across(
     kernel: Kernel,
-    x: Float[Array, "L d"],
+    x: Float[Array, "B M d"],
+    w: Float[Array, "B M"],
     y: Float[Array, "N d"],
     *,
     offset: Float[Array, ""],
-) -> Float[Array, " L"]:
-    """For every draw, the mean of ``k(x_i, y_j) - offset`` over all points ``y_j``."""
-    N, d = y.shape
-    if d <= _FEATURES_BY_DIFFERENCES:
-        steps, weights = _in_groups(y, _UNROLL)
+) -> Float[Array, " B"]:
+    """For every set, the sum of ``w_i (k(x_i, y_j) - offset)`` over all pairs."""
+    if x.shape[-1] <= _FEATURES_BY_DIFFERENCES:
+        x, w = _pad_draws(x, w, _LANES)
+        features = jnp.moveaxis(x, -1, 0)
+        groups, weights = _in_groups(y, _UNROLL)
 
-        def sums(x):
-            features = x.T
+        def meet(group, total):
+            for point, weight in zip(groups[group], weights[group], strict=True):
+                total += weight * (kernel(_squared(features, point)) - offset)
+            return total
+    else:
+        groups, weights = _in_groups(y, min(len(y), _TILE))
 
-            def meet(step, total):
-                for point, weight in zip(steps[step], weights[step], strict=True):
-                    total += weight * (kernel(_squared(features, point)) - offset)
-                return total
+        def meet(group, total):
+            values = kernel(_squared_by_product(x, groups[group])) - offset
+            # One product a set: XLA rounds that of a long matrix by a row's place in it.
+            w_others = jnp.broadcast_to(weights[group], (len(x), weights.shape[1]))
+            return total + jnp.einsum("bij,bj->bi", values, w_others)
 
-            return lax.fori_loop(0, len(steps), meet, jnp.zeros(x.shape[:1], x.dtype))
-
-        return map_blocks(sums, x, block=_BLOCK_DRAWS) / N
-
-    centre = y.mean(0)
-    tiles, weights = _in_groups(y - centre, min(N, _TILE))
-
-    def sums(x):
-        def meet(tile, total):
-            squared = _squared_by_product(x, tiles[tile])
-            return total + (kernel(squared) - offset) @ weights[tile]
-
-        return lax.fori_loop(0, len(tiles), meet, jnp.zeros(x.shape[:1], x.dtype))
-
-    return map_blocks(sums, x - centre, block=_BLOCK_PAIRS // tiles.shape[1]) / N
+    return (w * lax.fori_loop(0, len(groups), meet, jnp.zeros_like(w))).sum(-1)
 
 
-def mean_within(
+def sums_within(
     kernel: Kernel,
-    x: Float[Array, "K M d"],
-    ok: Bool[Array, "K M"],
+    x: Float[Array, "B M d"],
+    w: Float[Array, "B M"],
     *,
     offset: Float[Array, ""],
-) -> Float[Array, " K"]:
-    """For every set, the mean of ``k(x_i, x_j) - offset`` over usable draws with ``i != j``.
+) -> Float[Array, " B"]:
+    """For every set, the sum of ``w_i w_j (k(x_i, x_j) - offset)`` over all ``i != j``."""
+    if x.shape[-1] <= _FEATURES_BY_DIFFERENCES:
+        x, w = _pad_draws(x, w, _LANES)
+        M = w.shape[1]
+        features = jnp.moveaxis(x, -1, 0)
+        # One array a feature: a slice of them all at once would be copied before it is used.
+        rings = [jnp.concatenate([a, a], -1) for a in (w, *features)]
+        # A pair is met once, and counts twice; half a turn meets its pairs twice, to count once.
+        counts = jnp.full(M // 2, 2, x.dtype).at[-1].set(1).reshape(-1, _UNROLL)
 
-    Unusable draws must be finite. The mean is NaN where there is no pair.
-    """
-    M, d = x.shape[1:]
-    w = ok.astype(x.dtype)
-    if d <= _FEATURES_BY_DIFFERENCES:
-        size, sums = _round_up(M, _LANES), _sums_within_by_differences
-        block = max(1, _BLOCK_DRAWS // size)
+        def meet(step, total):
+            for u in range(_UNROLL):
+                shift = 1 + step * _UNROLL + u
+                w_others, *others = (lax.dynamic_slice_in_dim(a, shift, M, 1) for a in rings)
+                values = kernel(_squared(features, others)) - offset
+                total += counts[step, u] * w_others * values
+            return total
+
+        steps = len(counts)
     else:
-        size, sums = M if M <= _TILE else _round_up(M, _TILE), _sums_within_by_products
-        block = max(1, _BLOCK_PAIRS // (size * min(size, _TILE)))
-    totals = map_blocks(
-        lambda x, w: sums(kernel, offset, x, w),
-        jnp.pad(x, ((0, 0), (0, size - M), (0, 0))),
-        jnp.pad(w, ((0, 0), (0, size - M))),
-        block=block,
-    )
-    n = w.sum(1)
-    return totals / (n * (n - 1))
+        wide = min(w.shape[1], _TILE)
+        x, w = _pad_draws(x, w, wide)
+        M = w.shape[1]
 
+        def meet(step, total):
+            start = step * wide
+            others, w_others = (lax.dynamic_slice_in_dim(a, start, wide, 1) for a in (x, w))
+            values = kernel(_squared_by_product(x, others)) - offset
+            itself = jnp.arange(M)[:, None] == start + jnp.arange(wide)
+            return total + jnp.einsum("bij,bj->bi", jnp.where(itself, 0, values), w_others)
 
-def _sums_within_by_differences(
-    kernel: Kernel,
-    offset: Float[Array, ""],
-    x: Float[Array, "B M d"],
-    w: Float[Array, "B M"],
-) -> Float[Array, " B"]:
-    M = x.shape[1]
-    features = jnp.moveaxis(x, -1, 0)
-    # One array a feature: a slice of them all at once would be copied before it is used.
-    rings = [jnp.concatenate([a, a], -1) for a in (w, *features)]
-    # Every pair is met once, and counts twice; half a turn meets its pairs twice, to count once.
-    counts = jnp.full(M // 2, 2, x.dtype).at[-1].set(1).reshape(-1, _UNROLL)
-
-    def meet(step, total):
-        for u in range(_UNROLL):
-            shift = 1 + step * _UNROLL + u
-            w_others, *others = (lax.dynamic_slice_in_dim(a, shift, M, axis=-1) for a in rings)
-            values = kernel(_squared(features, others)) - offset
-            total += counts[step, u] * w_others * values
-        return total
-
-    return (w * lax.fori_loop(0, len(counts), meet, jnp.zeros_like(w))).sum(-1)
-
-
-def _sums_within_by_products(
-    kernel: Kernel,
-    offset: Float[Array, ""],
-    x: Float[Array, "B M d"],
-    w: Float[Array, "B M"],
-) -> Float[Array, " B"]:
-    M = x.shape[1]
-    centre = (w[:, None] @ x) / jnp.maximum(w.sum(-1), 1)[:, None, None]
-    x = jnp.where(w[..., None] > 0, x - centre, 0)
-    wide = min(M, _TILE)
-
-    def meet(tile, total):
-        start = tile * wide
-        others = lax.dynamic_slice_in_dim(x, start, wide, axis=1)
-        w_others = lax.dynamic_slice_in_dim(w, start, wide, axis=1)
-        values = kernel(_squared_by_product(x, others)) - offset
-        itself = jnp.arange(M)[:, None] == start + jnp.arange(wide)
-        return total + jnp.einsum("bij,bj->bi", jnp.where(itself, 0, values), w_others)
-
-    return (w * lax.fori_loop(0, M // wide, meet, jnp.zeros_like(w))).sum(-1)
+        steps = M // wide
+    return (w * lax.fori_loop(0, steps, meet, jnp.zeros_like(w))).sum(-1)
 
 
 def _squared(xs, ys) -> Array:
@@ -225,6 +204,13 @@ def _in_groups(
     weights = jnp.pad(jnp.ones(y.shape[:1], y.dtype), (0, padding))
     points = jnp.pad(y, ((0, padding), (0, 0)))
     return points.reshape(-1, size, y.shape[1]), weights.reshape(-1, size)
+
+
+def _pad_draws(
+    x: Float[Array, "B M d"], w: Float[Array, "B M"], multiple: int
+) -> tuple[Float[Array, "B L d"], Float[Array, "B L"]]:
+    padding = (0, _round_up(w.shape[1], multiple) - w.shape[1])
+    return jnp.pad(x, ((0, 0), padding, (0, 0))), jnp.pad(w, ((0, 0), padding))
 
 
 def _round_up(n: int, multiple: int) -> int:

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+from jaxtyping import Array, Bool, Float, Key, PyTree
 
 from pliant.checks import check_integer, check_real
 from pliant.discrepancies.base import AbstractDiscrepancy
@@ -117,7 +117,7 @@ class Wasserstein(AbstractDiscrepancy):
             rows = jnp.where(ok[:, None], rows - state.centre, 0)
             shift = weights @ rows
             rows = jnp.where(ok[:, None], rows - shift, 0)
-            costs = squared_distances(rows, state.observed) / state.epsilon
+            costs = _squared_distances(rows, state.observed) / state.epsilon
             plan, converged = sinkhorn_plan(
                 costs, weights, tolerance=self.tolerance, max_iterations=self.max_iterations
             )

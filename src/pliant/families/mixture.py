@@ -103,6 +103,8 @@ class GaussianMixture(AbstractFamily):
         init: AbstractModel | None,
     ) -> tuple[MixtureDensity, dict[str, Any]]:
         """Weighted EM in whitened coordinates, in double precision."""
+        kept = np.isfinite(np.asarray(log_weights))
+        z, log_weights = z[kept], log_weights[kept]
         mean, covariance = weighted_moments(z, log_weights)
         factor = np.linalg.cholesky(covariance)
         x = np.linalg.solve(factor, (np.asarray(z, np.float64) - mean).T).T

@@ -1,6 +1,7 @@
 """Exact samples of a two-dimensional density by rejection, cell by cell of an adaptive grid."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -10,6 +11,7 @@ from pliant.tasks.rejection import collect
 LogDensity = Callable[[Float[np.ndarray, "m 2"]], Float[np.ndarray, " m"]]
 
 _START = 32  # cells along each axis at first
+_TOLERANCES = (1.0, 0.5, 0.25, 0.125)  # of the spread of log f in a cell; the next if one fails
 _MARGIN = 0.25  # of a cell's spread of log f, above the largest of its nine values, is a bound
 _NEGLIGIBLE = 20.0  # cells this far below the peak are dropped: less than 1e-7 of the mass
 _MOST_LEVELS = 80
@@ -28,7 +30,8 @@ def sample_grid(
     Cells are halved until ``log f`` varies little in each that matters: by less than one unit
     near the peak, by more where ``f`` is small and proposals are few. A proposal is uniform in a
     cell that is drawn by its area times a bound on ``f``, and accepted with ``f`` over that
-    bound. So the grid decides how fast this is, not how exact.
+    bound. So the grid decides how fast this is, not how exact; where a bound turns out not to
+    hold, a finer grid is made.
 
     Args:
         log_density: ``log f`` up to a constant, finite and smooth. A cell of the first grid
@@ -39,29 +42,46 @@ def sample_grid(
         rng: Where randomness comes from.
 
     Raises:
-        RuntimeError: If ``f`` was not bounded after all, or cells of any size are too coarse.
+        RuntimeError: If ``f`` exceeds the bounds of any grid: it is not smooth.
     """
-    corner, size, bound = _refine(log_density, lower, upper)
-    mass = np.cumsum(np.prod(size, axis=1) * np.exp(bound - bound.max()))
+    for tolerance in _TOLERANCES:
+        grid = _refine(log_density, lower, upper, tolerance)
+        try:
+            return collect(lambda m, grid=grid: _propose(log_density, grid, rng, m), n)
+        except _ExceededError:
+            continue
+    raise RuntimeError("The density exceeds its bounds: it is not smooth on the scale of the grid.")
 
-    def propose(m: int) -> np.ndarray:
-        cell = np.searchsorted(mass, mass[-1] * rng.random(m), side="right")
-        theta = corner[cell] + size[cell] * rng.random((m, 2))
-        excess = log_density(theta) - bound[cell]
-        if excess.max() > 0:
-            raise RuntimeError(
-                f"The density is larger than its bound by {excess.max():.2g} (log) at "
-                f"{theta[excess.argmax()]}: it is not smooth on the scale of the grid."
-            )
-        return theta[np.log(rng.random(m)) < excess]
 
-    return collect(propose, n)
+class _Grid(NamedTuple):
+    """The cells that matter."""
+
+    corner: Float[np.ndarray, "cells 2"]
+    size: Float[np.ndarray, "cells 2"]
+    bound: Float[np.ndarray, " cells"]
+    """On ``log f``."""
+
+
+class _ExceededError(Exception):
+    """A proposal at which ``f`` is larger than the bound of its cell: the grid is too coarse."""
+
+
+def _propose(
+    log_density: LogDensity, grid: _Grid, rng: np.random.Generator, m: int
+) -> Float[np.ndarray, "accepted 2"]:
+    mass = np.cumsum(np.prod(grid.size, axis=1) * np.exp(grid.bound - grid.bound.max()))
+    cell = np.searchsorted(mass, mass[-1] * rng.random(m), side="right")
+    theta = grid.corner[cell] + grid.size[cell] * rng.random((m, 2))
+    excess = log_density(theta) - grid.bound[cell]
+    if excess.max() > 0:
+        raise _ExceededError
+    return theta[np.log(rng.random(m)) < excess]
 
 
 def _refine(
-    log_density: LogDensity, lower: np.ndarray, upper: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The cells that matter: their lower corners, sizes, and bounds on ``log f``.
+    log_density: LogDensity, lower: np.ndarray, upper: np.ndarray, tolerance: float
+) -> _Grid:
+    """Halve cells until they are fine.
 
     Each cell carries ``log f`` on a lattice of 3 x 3 points.
     """
@@ -78,7 +98,7 @@ def _refine(
         top, spread = values.max(axis=(1, 2)), np.ptp(values, axis=(1, 2))
         peak = max(peak, top.max())
         matters = top + spread / 2 > peak - _NEGLIGIBLE  # log f may be higher between the points
-        fine = matters & (spread < 1 + (peak - top) / 3)
+        fine = matters & (spread < tolerance * (1 + (peak - top) / 3))
         done.append((corner[fine], size[fine], top[fine] + _MARGIN * spread[fine]))
         coarse = matters & ~fine
         if not np.any(coarse):
@@ -86,8 +106,7 @@ def _refine(
         corner, size, values = _halve(log_density, corner[coarse], size[coarse], values[coarse])
     else:
         raise RuntimeError(f"The density still varies within {len(corner)} cells of its grid.")
-    corner, size, bound = (np.concatenate(parts) for parts in zip(*done, strict=True))
-    return corner, size, bound
+    return _Grid(*(np.concatenate(parts) for parts in zip(*done, strict=True)))
 
 
 def _halve(

@@ -1,0 +1,75 @@
+"""Where the time of a run goes: ``python benchmarks/speed.py [TASK] [--n-obs N] [--rounds T]``.
+
+Prints the seconds of each phase of one default run, from the start of the process, with the
+compilation of the first round apart, and the peak memory.
+"""
+
+import time
+
+START = time.perf_counter()
+
+import argparse
+import resource
+from collections import defaultdict
+
+import jax
+
+import pliant
+from pliant import measurement
+from pliant.families.spline_flow import SplineFlow
+from pliant.simulators.jax import JaxSimulator
+
+LOADED = time.perf_counter()
+
+
+def timed(totals, name, function):
+    """The function, adding the seconds of each call to ``totals[name]``."""
+
+    def wrapped(*args, **kwargs):
+        start = time.perf_counter()
+        value = function(*args, **kwargs)
+        jax.block_until_ready(jax.tree.leaves(value))
+        totals[name].append(time.perf_counter() - start)
+        return value
+
+    return wrapped
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("task", nargs="?", default="slcp")
+    parser.add_argument("--n-obs", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=20)
+    arguments = parser.parse_args()
+
+    totals = defaultdict(list)
+    measurement._measure = timed(totals, "discrepancy", measurement._measure)
+    JaxSimulator.simulate = timed(totals, "simulation", JaxSimulator.simulate)
+    SplineFlow.fit = timed(totals, "fit", SplineFlow.fit)
+    rounds = []
+    problem = pliant.tasks.get(arguments.task).problem(n_obs=arguments.n_obs)
+    ready = time.perf_counter()
+    result = pliant.infer(
+        problem,
+        pliant.PLI(rounds=arguments.rounds),
+        callback=lambda row, _: rounds.append(row["seconds"]),
+    )
+    end = time.perf_counter()
+
+    print(f"{arguments.task}, N = {arguments.n_obs}: {result.status}, {len(rounds)} rounds\n")
+    print("| phase | first round, s | later rounds, s each |\n|---|---|---|")
+    per_round = {name: len(times) // len(rounds) for name, times in totals.items()}
+    for name, times in totals.items():
+        first, rest = times[: per_round[name]], times[per_round[name] :]
+        print(f"| {name} | {sum(first):.2f} | {sum(rest) / max(len(rounds) - 1, 1):.2f} |")
+    later = (rounds[-1] - rounds[0]) / max(len(rounds) - 1, 1)
+    print(f"| whole round | {rounds[0]:.2f} | {later:.2f} |")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(
+        f"\nimports {LOADED - START:.1f} s, problem {ready - LOADED:.1f} s, run {end - ready:.1f};"
+    )
+    print(f"{end - START:.1f} s from the start of the process; peak memory {peak:.2f} GiB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from pliant.bandwidths.ess import EffectiveSampleSize
+from pliant.bandwidths.fixed import Fixed
+from pliant.bandwidths.quantile import Quantile
+from pliant.bandwidths.trust_region import TrustRegion
+from pliant.particles import Particles, divergence_from_uniform, effective_sample_size
+from pliant.weights import Temper, log_weights
+
+BETA = 1e-3
+
+
+def particles(seed=0, n=2000, spread=1.0, unusable=0):
+    rng = np.random.default_rng(seed)
+    distance = spread * rng.chisquare(5, n)
+    distance[:unusable] = np.inf
+    return Particles(
+        z=rng.normal(size=(n, 2)),
+        log_prior=rng.normal(size=n),
+        log_q=rng.normal(size=n),
+        distance=distance,
+        log_partition=np.zeros(n),
+    )
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 2.0])
+@pytest.mark.parametrize("spread", [1e-2, 1.0, 1e4])
+def test_trust_region_spends_exactly_epsilon(epsilon, spread):
+    given = particles(spread=spread)
+    temper = TrustRegion(epsilon).step(given, BETA, None)
+    achieved = divergence_from_uniform(log_weights(given, temper, BETA))
+    assert achieved == pytest.approx(epsilon, abs=1e-3)
+    eta = temper.bandwidth / BETA - 1
+    assert temper.power == pytest.approx(1 / (1 + eta))
+
+
+def test_trust_region_maximises_the_papers_dual():
+    """g(eta) = -eta epsilon - (1 + eta) log E[(p L / q)^(1 / (1 + eta))], eq. 9."""
+    given, epsilon = particles(), 0.5
+    log_ratio = given.log_prior - given.log_q - given.distance / (2 * BETA)
+
+    def minus_dual(log_eta):
+        eta = np.exp(log_eta)
+        scaled = log_ratio / (1 + eta)
+        mean = np.log(np.mean(np.exp(scaled - scaled.max()))) + scaled.max()
+        return eta * epsilon + (1 + eta) * mean
+
+    best = minimize_scalar(minus_dual, bounds=(0, 15), method="bounded", options={"xatol": 1e-9})
+    eta = TrustRegion(epsilon).step(given, BETA, None).bandwidth / BETA - 1
+    # the dual is flat at its maximum, so a minimiser finds it to about the root of its precision
+    assert eta == pytest.approx(np.exp(best.x), rel=1e-3)
+
+
+def test_trust_region_is_inactive_where_the_full_step_is_short():
+    given = particles(spread=1e-6)
+    given = Particles(
+        given.z, given.log_prior, given.log_prior, given.distance, given.log_partition
+    )
+    temper = TrustRegion(0.5).step(given, BETA, None)
+    assert temper == Temper(power=1.0, bandwidth=BETA)
+
+
+def test_unusable_particles_get_no_weight():
+    given = particles(unusable=100)
+    temper = TrustRegion(0.5).step(given, BETA, None)
+    assert np.all(log_weights(given, temper, BETA)[:100] == -np.inf)
+    assert divergence_from_uniform(log_weights(given, temper, BETA)) == pytest.approx(0.5, abs=1e-3)
+
+
+def test_fixed_is_the_target():
+    assert Fixed().step(particles(), BETA, None) == Temper(power=1.0, bandwidth=BETA)
+
+
+def test_quantile_falls_and_never_rises():
+    wide, narrow = particles(spread=1.0), particles(spread=0.1)
+    rule = Quantile(0.1)
+    first = rule.step(wide, BETA, None)
+    expected = np.quantile(wide.distance, 0.1) - wide.distance.min()
+    assert first.bandwidth == pytest.approx(expected)
+    second = rule.step(narrow, BETA, first)
+    assert second.bandwidth < first.bandwidth
+    assert rule.step(wide, BETA, second).bandwidth == second.bandwidth
+    assert rule.step(particles(spread=1e-9), BETA, second).bandwidth == BETA
+
+
+def test_effective_sample_size_is_met():
+    given = particles()
+    given = Particles(
+        given.z, given.log_prior, given.log_prior, given.distance, given.log_partition
+    )
+    temper = EffectiveSampleSize(0.5).step(given, BETA, None)
+    assert effective_sample_size(log_weights(given, temper, BETA)) == pytest.approx(1000, rel=1e-3)
+    assert EffectiveSampleSize(0.5).step(given, 1e6, None).bandwidth == 1e6
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: TrustRegion(0), "epsilon"),
+        (lambda: TrustRegion(np.nan), "epsilon"),
+        (lambda: Quantile(1), "alpha"),
+        (lambda: EffectiveSampleSize(-0.1), "fraction"),
+    ],
+)
+def test_wrong_options_are_named(make, name):
+    with pytest.raises(ValueError, match=name):
+        make()
+
+
+def test_weights_are_equation_12():
+    given = particles()
+    partition = np.linspace(0, 3, 2000)
+    given = Particles(given.z, given.log_prior, given.log_q, given.distance, partition)
+    eta = 4.0
+    temper = Temper(power=1 / (1 + eta), bandwidth=(1 + eta) * BETA)
+    pseudo = -given.distance / (2 * BETA) - partition
+    expected = (given.log_prior - given.log_q + pseudo) / (1 + eta)
+    np.testing.assert_allclose(log_weights(given, temper, BETA), expected, rtol=1e-12)
+
+
+def test_effective_sample_size_of_equal_and_single_weights():
+    assert effective_sample_size(np.zeros(50)) == pytest.approx(50)
+    assert effective_sample_size(np.array([0.0, -np.inf, -np.inf])) == 1
+    with pytest.raises(FloatingPointError):
+        effective_sample_size(np.full(3, -np.inf))

@@ -1,0 +1,62 @@
+"""The defaults against exact posteriors, and the noise that must not be contracted on."""
+
+import numpy as np
+import pytest
+
+import pliant
+
+
+def compare(task_name, n_obs, method):
+    """(offset of each mean in exact sd, ratio of each sd, result, our samples)."""
+    task = pliant.tasks.get(task_name)
+    result = pliant.infer(task.problem(n_obs=n_obs, seed=0), method, seed=0)
+    ours = result.posterior.sample(10_000, seed=1)["theta"]
+    exact = np.asarray(task.reference(n_obs=n_obs, seed=0)["theta"])
+    fold = _fold if task_name == "slcp" else np.asarray
+    a, b = fold(ours), fold(exact)
+    return (a.mean(0) - b.mean(0)) / b.std(0), a.std(0) / b.std(0), result, ours
+
+
+def _fold(theta):
+    """SLCP does not know the signs of theta_3 and theta_4."""
+    return np.concatenate([theta[:, :2], np.abs(theta[:, 2:4]), theta[:, 4:]], axis=1)
+
+
+@pytest.mark.parametrize(
+    ("n_obs", "family", "most_off", "most_ratio"),
+    [
+        (100, pliant.SplineFlow(), 0.6, 1.35),
+        (100, pliant.Gaussian(), 0.6, 1.35),
+        (10, pliant.SplineFlow(), 0.8, 1.5),
+        (10, pliant.Gaussian(), 0.8, 1.5),
+    ],
+)
+def test_gaussian_location(n_obs, family, most_off, most_ratio):
+    off, ratio, result, _ = compare("gaussian_location", n_obs, pliant.PLI(family=family))
+    assert result.status in ("finished", "noise")
+    assert np.abs(off).max() < most_off
+    assert np.abs(np.log(ratio)).max() < np.log(most_ratio)
+
+
+def test_noise_stops_the_papers_bandwidth_at_ten_draws():
+    """M = N = 10 and beta = 5e-4 would contract to a third of the exact width."""
+    method = pliant.PLI(n_sims=10, beta=5e-4)
+    _, ratio, result, _ = compare("gaussian_location", 10, method)
+    assert result.status == "noise"
+    assert "n_sims=40" in result.message
+    assert ratio.min() > 0.5
+
+
+def test_slcp_keeps_all_four_modes():
+    off, ratio, result, ours = compare("slcp", 100, pliant.PLI())
+    assert result.status in ("finished", "noise")
+    quadrants = [
+        np.mean((np.sign(ours[:, 2]) == i) & (np.sign(ours[:, 3]) == j))
+        for i in (-1, 1)
+        for j in (-1, 1)
+    ]
+    assert min(quadrants) > 0.18
+    assert max(quadrants) < 0.32
+    assert np.abs(off[:4]).max() < 1
+    assert np.abs(np.log(ratio[:2])).max() < np.log(2)
+    assert np.abs(np.log(ratio[2:])).max() < np.log(3)

@@ -1,0 +1,121 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+
+import pliant
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return pliant.Problem(
+        prior={"mu": dist.Normal(0, 5), "sigma": dist.LogNormal(0, 1)},
+        simulator=lambda key, theta: theta["mu"] + theta["sigma"] * jax.random.normal(key, (2,)),
+        observed=2 + jax.random.normal(jax.random.key(0), (30, 2)),
+    )
+
+
+METHOD = pliant.PLI(rounds=5, n_params=100, n_sims=10, family=pliant.Gaussian())
+
+
+def test_callback_sees_every_round_and_can_end_the_run(problem):
+    seen = []
+
+    def callback(row, posterior):
+        seen.append((row["round"], float(posterior.sample(1)["mu"][0])))
+        return row["round"] == 3
+
+    result = pliant.infer(problem, METHOD, callback=callback)
+    assert [number for number, _ in seen] == [1, 2, 3]
+    assert (result.status, len(result.history)) == ("callback", 3)
+
+
+def test_max_simulations_is_never_exceeded(problem):
+    result = pliant.infer(problem, METHOD, max_simulations=4100)
+    # a pilot of 1024 for the scale, then rounds of 1000
+    assert result.status == "max_simulations"
+    assert result.history[-1]["simulations"] == 4024
+    with pytest.raises(ValueError, match="max_simulations"):
+        pliant.infer(problem, METHOD, max_simulations=999)
+
+
+def test_max_seconds(problem):
+    result = pliant.infer(problem, METHOD, max_seconds=1e-9)
+    assert (result.status, len(result.history)) == ("max_seconds", 0)
+    assert np.all(np.isfinite(result.posterior.sample(5)["mu"]))  # the prior's
+
+
+def test_interrupt_keeps_the_last_posterior(problem):
+    def callback(row, posterior):
+        if row["round"] == 2:
+            raise KeyboardInterrupt
+
+    result = pliant.infer(problem, METHOD, callback=callback)
+    assert (result.status, len(result.history)) == ("interrupted", 2)
+    two = pliant.infer(problem, METHOD, callback=lambda row, _: row["round"] == 2)
+    np.testing.assert_array_equal(result.posterior.sample(9)["mu"], two.posterior.sample(9)["mu"])
+
+
+def test_samples_stay_on_the_support(problem):
+    result = pliant.infer(problem, METHOD)
+    theta = result.posterior.sample(2000)
+    assert theta["sigma"].min() > 0
+    assert theta["mu"].shape == theta["sigma"].shape == (2000,)
+
+
+def test_nothing_is_printed_where_there_is_no_terminal(problem, capsys):
+    pliant.infer(problem, METHOD)
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
+
+
+def test_a_second_run_compiles_nothing_new(problem):
+    """Rounds and runs of the same shapes share what was compiled."""
+    pliant.infer(problem, METHOD, seed=0)
+    with jax.log_compiles(True), _counted() as names:
+        pliant.infer(problem, METHOD, seed=1)
+    assert not names, names
+
+
+class _counted:  # noqa: N801
+    """Collects the names of the functions that JAX compiles."""
+
+    def __enter__(self):
+        import logging
+
+        self.names = []
+        self.handler = logging.Handler()
+        self.handler.emit = lambda record: self._note(record.getMessage())
+        logging.getLogger("jax").addHandler(self.handler)
+        return self.names
+
+    def _note(self, message):
+        if message.startswith("Compiling"):
+            self.names.append(message.split(" with ")[0])
+
+    def __exit__(self, *_):
+        import logging
+
+        logging.getLogger("jax").removeHandler(self.handler)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ({"seed": -1}, "seed"),
+        ({"seed": 0.5}, "seed"),
+        ({"max_seconds": 0}, "max_seconds"),
+        ({"callback": 3}, "callback"),
+    ],
+)
+def test_wrong_arguments_are_named(problem, arguments, name):
+    with pytest.raises((TypeError, ValueError), match=name):
+        pliant.infer(problem, METHOD, **arguments)
+
+
+def test_method_and_problem_are_checked(problem):
+    with pytest.raises(TypeError, match="method"):
+        pliant.infer(problem, pliant.PLI)
+    with pytest.raises(TypeError, match="problem"):
+        pliant.infer(jnp.zeros(3), METHOD)
