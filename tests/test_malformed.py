@@ -156,9 +156,7 @@ def simulators_that_fail():
         raise RuntimeError
 
     shaped = [lambda k, t, s=s: jnp.zeros(s) for s in ((), (3,), (2, 1), (0,))]
-    typed = [
-        lambda k, t, d=d: jnp.zeros(2, d) for d in (bool, complex, jnp.complex64)
-    ]
+    typed = [lambda k, t, d=d: jnp.zeros(2, d) for d in (bool, complex, jnp.complex64)]
     others = [
         lambda theta: jnp.zeros(2),
         lambda key, theta, more: jnp.zeros(2),
@@ -232,7 +230,11 @@ def lazy(name, options):
 
 CASES = {
     "Problem(prior)": ("prior", option(problem, "prior"), NOT_PRIOR),
-    "Problem(simulator)": ("simulator", option(problem, "simulator"), OBJECT.filter(lambda v: v not in (int, len))),
+    "Problem(simulator)": (
+        "simulator",
+        option(problem, "simulator"),
+        OBJECT.filter(lambda v: v not in (int, len)),
+    ),
     "Problem(simulator that fails)": (
         "simulator",
         option(problem, "simulator"),

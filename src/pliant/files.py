@@ -3,6 +3,7 @@
 import json
 import os
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -41,11 +42,14 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
         FileNotFoundError, ValueError: If there is no such file, or it is damaged.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
+        file = np.load(path, allow_pickle=False)
+        if not isinstance(file, np.lib.npyio.NpzFile):
+            raise ValueError("it holds a single array")
+        with file:
             return {name: file[name] for name in file.files}
-    except (zipfile.BadZipFile, EOFError, OSError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
+    except FileNotFoundError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, ValueError) as error:
         raise ValueError(f"{path}: not a file of arrays, or damaged ({error}).") from error
 
 

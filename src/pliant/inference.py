@@ -6,7 +6,7 @@ from typing import Any
 
 import jax
 
-from pliant.checks import check_instance, check_integer, check_real
+from pliant.checks import check_instance, check_integer, check_real, check_seed
 from pliant.history import History
 from pliant.methods.base import AbstractMethod, Stop
 from pliant.posterior import Posterior
@@ -49,7 +49,7 @@ def infer(
     """
     check_instance("problem", problem, Problem, "pliant.Problem(prior, simulator, observed)")
     check_instance("method", method, AbstractMethod, "pliant.PLI()")
-    check_integer("seed", seed, at_least=0)
+    check_seed("seed", seed)
     if max_seconds is not None:
         check_real("max_seconds", max_seconds, above=0)
     if callback is not None and not callable(callback):

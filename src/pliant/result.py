@@ -57,6 +57,7 @@ class Result:
                 f"{folder} holds a result already. Choose another folder, or pass overwrite=True."
             )
         folder.mkdir(parents=True, exist_ok=True)
+        (folder / "result.json").unlink(missing_ok=True)  # so that no half of two results is read
         space = self.posterior.space
         leaves = jax.tree.leaves(eqx.filter(self.posterior.density, eqx.is_array))
         arrays = {f"density_{index}": leaf for index, leaf in enumerate(leaves)}
@@ -89,19 +90,22 @@ def load(folder: str | Path) -> Result:
     folder = Path(folder)
     if not (folder / "result.json").is_file():
         raise FileNotFoundError(f"{folder} holds no result (there is no result.json in it).")
+    data = read_json(folder / "result.json")
+    arrays = read_arrays(folder / "posterior.npz")
+    rows = read_json(folder / "history.json")
     try:
-        data = read_json(folder / "result.json")
-        arrays = read_arrays(folder / "posterior.npz")
+        if data["format"] != _FORMAT:
+            raise ValueError(f"format {data['format']!r}, where {_FORMAT} was expected")
         method = decode(data["method"])
         return Result(
             posterior=_read_posterior(method.family, data["space"], arrays),
-            history=History(read_json(folder / "history.json")),
+            history=History(rows),
             status=data["status"],
             message=data["message"],
             method=method,
             seed=data["seed"],
         )
-    except (KeyError, TypeError, IndexError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, NotImplementedError) as error:
         raise ValueError(f"{folder}: damaged, or of another version: {error!r}.") from error
 
 
@@ -125,11 +129,9 @@ def _read_posterior(
     )
     dynamic, static = eqx.partition(family.skeleton(space.dim), eqx.is_array)
     leaves, structure = jax.tree.flatten(dynamic)
-    read = [jnp.asarray(arrays[f"density_{index}"]) for index in range(len(leaves))]
-    for index, (leaf, wanted) in enumerate(zip(read, leaves, strict=True)):
-        if leaf.shape != wanted.shape:
-            raise ValueError(
-                f"posterior.npz: density_{index} should have the shape {wanted.shape}, "
-                f"got {leaf.shape}."
-            )
+    shapes = {f"density_{index}": leaf.shape for index, leaf in enumerate(leaves)}
+    for name, shape in {"loc": (space.dim,), "scale": (space.dim,), **shapes}.items():
+        if arrays[name].shape != shape or not np.all(np.isfinite(arrays[name])):
+            raise ValueError(f"posterior.npz: {name} should be finite numbers of the shape {shape}")
+    read = [jnp.asarray(arrays[name]) for name in shapes]
     return Posterior(space, eqx.combine(jax.tree.unflatten(structure, read), static))

@@ -41,8 +41,7 @@ class Space(eqx.Module):
 
         A ``z`` so far out that rounding would carry theta to the edge is moved inwards.
         """
-        entries = zip(self._transforms, self._split(z), self._split(0 * z), strict=True)
-        return self.pack([t(_inwards(t, u, centre)) for t, u, centre in entries])
+        return self.pack([t(u) for t, u in self._inner_parts(z)])
 
     def unconstrain(self, theta: PyTree) -> Float[Array, " dim"]:
         """The inverse of ``constrain``; the edge of a support is mapped just inside it."""
@@ -55,7 +54,7 @@ class Space(eqx.Module):
     def log_det(self, z: Float[Array, " dim"]) -> Float[Array, ""]:
         """``log |d theta / d z|``, which turns densities of z into densities of theta."""
         total = jnp.sum(jnp.log(self.scale))
-        for transform, u in zip(self._transforms, self._split(z), strict=True):
+        for transform, u in self._inner_parts(z):
             total += jnp.sum(transform.log_abs_det_jacobian(u, transform(u)))
         return total
 
@@ -120,6 +119,11 @@ class Space(eqx.Module):
             p.reshape(shape) for p, shape in zip(parts, self._unconstrained_shapes, strict=True)
         ]
 
+    def _inner_parts(self, z: Float[Array, " dim"]) -> list[tuple[Transform, Array]]:
+        """The transform of each entry with its part of u, moved inwards where it is too far out."""
+        parts = zip(self._transforms, self._split(z), self._split(jnp.zeros_like(z)), strict=True)
+        return [(t, _inwards(t, u, centre)) for t, u, centre in parts]
+
     def pack(self, leaves: list[Any]) -> PyTree:
         """Entries in the order of ``names`` (which jax's dicts do not keep) as one theta."""
         return leaves[0] if self.names is None else dict(zip(self.names, leaves, strict=True))
@@ -168,7 +172,8 @@ def _inverse(transform: Transform, theta: Array) -> Array:
     """The unconstrained image of ``theta``; on the edge, that of the next number inside."""
     u = transform.inv(theta)
     for side in (-jnp.inf, jnp.inf):
-        u = jnp.where(jnp.isfinite(u), u, transform.inv(jnp.nextafter(theta, side)))
+        near = transform.inv(jnp.nextafter(theta, side))
+        u = jnp.where(jnp.isfinite(u) | ~jnp.isfinite(near), u, near)
     return jnp.where(jnp.isinf(u), jnp.sign(u) * _EDGE, u)
 
 

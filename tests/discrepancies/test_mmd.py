@@ -21,9 +21,7 @@ def plain_mmd(x, y, lengthscales=PAPER_LENGTHSCALES):
     """The appendix's formula in float64."""
     x, y = np.asarray(x, float), np.asarray(y, float)
     within = kernel_means(y, y, lengthscales) if len(y) > 1 else len(lengthscales)
-    return (
-        kernel_means(x, x, lengthscales) + within - 2 * kernel_means(x, y, lengthscales)
-    )
+    return kernel_means(x, x, lengthscales) + within - 2 * kernel_means(x, y, lengthscales)
 
 
 def random_sets(K, M, N, d, spread, seed=0):
@@ -42,15 +40,16 @@ def measure(discrepancy, observed, x, ok=None):
 # Weights are exp(-D / 1e-3), so an error of 3e-6 in D is one of 0.3 % in a weight. Measured errors
 # are ten times smaller.
 @pytest.mark.parametrize("spread", [0.3, 3.0, 30.0])
-@pytest.mark.parametrize("d", [1, 2, 8, 16, 17, 100])
+@pytest.mark.parametrize("d", [2, 8, 17])
 def test_paper_kernel_to_float32_rounding(d, spread):
     x, observed = random_sets(5, 100, 100, d, spread)
     expected = [plain_mmd(s, observed) for s in x]
     np.testing.assert_allclose(measure(MMD(), observed, x), expected, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("d", [3, 30])
-@pytest.mark.parametrize(("M", "N"), [(2, 2), (2, 1), (7, 30), (65, 12), (600, 530)])
+@pytest.mark.parametrize(
+    ("M", "N", "d"), [(2, 2, 3), (2, 1, 3), (7, 30, 3), (2, 1, 30), (65, 12, 30), (600, 530, 30)]
+)
 def test_sets_of_different_sizes(M, N, d):
     x, observed = random_sets(3, M, N, d, 2.0)
     expected = [plain_mmd(s, observed) for s in x]
@@ -88,11 +87,13 @@ def test_median_heuristic():
 
 
 def test_median_of_many_observations_is_of_a_thinned_set():
-    observed = jax.random.normal(KEY, (4500, 2))
-    thinned = MMD(lengthscales="median").prepare(observed).lengthscale
-    # Half of the squared distances of a plane's normal points are below 4 log 2; 1500 points
-    # leave an error of a few per cent.
+    observed = jax.random.normal(KEY, (2500, 2))
+    discrepancy = MMD(lengthscales="median")
+    thinned = discrepancy.prepare(observed).lengthscale
+    # Half of the squared distances of a plane's normal points are below 4 log 2; of 1250 points,
+    # the median errs by a few per cent.
     assert thinned == pytest.approx(4 * np.log(2), rel=0.1)
+    assert thinned == discrepancy.prepare(observed[::2]).lengthscale
 
 
 def test_median_of_one_observation_is_an_error():
@@ -141,7 +142,7 @@ def test_products_are_kernels_and_rounding_errors_are_bounded():
             growth[i] = growth[a] + growth[b] + 0.5
     assert sorted(growth) == list(range(20))
     assert max(growth.values()) <= 20
-    assert sum(factors is None for _, factors in plan) == 4
+    assert sum(factors is None for _, factors in plan) == 5
 
 
 def test_xla_does_not_turn_products_back_into_exponentials():

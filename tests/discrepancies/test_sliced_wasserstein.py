@@ -16,7 +16,7 @@ def plain_distance(x, y):
     return np.square(np.repeat(x, size // len(x)) - np.repeat(y, size // len(y))).mean()
 
 
-@pytest.mark.parametrize(("M", "N"), [(20, 20), (12, 30), (31, 7), (1, 5), (6, 1)])
+@pytest.mark.parametrize(("M", "N"), [(20, 20), (12, 30), (31, 7), (1, 5)])
 def test_against_repeated_values(M, N):
     rng = np.random.default_rng(0)
     x = jnp.asarray(2 * rng.normal(size=(4, M, 3)) + 5, jnp.float32)
@@ -56,10 +56,10 @@ def test_one_feature_is_the_exact_distance():
     np.testing.assert_allclose(distances[0], plain_distance(x[0, :, 0], observed[:, 0]), rtol=1e-5)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 8, 100])
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 21])
 def test_columns_are_sorted(n):
     values = jax.random.normal(KEY, (n, 5)).at[0, 0].set(jnp.inf)
-    np.testing.assert_array_equal(sort_columns(values), np.sort(values, axis=0))
+    np.testing.assert_array_equal(jax.jit(sort_columns)(values), np.sort(values, axis=0))
 
 
 def test_steps_cover_the_unit_interval_once():

@@ -16,7 +16,7 @@ KEY = jax.random.key(0)
 def random_sets(K, M, N, d, seed=0):
     """Sets of other places and spreads than the observed."""
     rng = np.random.default_rng(seed)
-    spread = rng.uniform(0.3, 3, size=(K, 1, 1))
+    spread = rng.uniform(0.3, 1.5, size=(K, 1, 1))
     x = spread * rng.normal(size=(K, M, d)) + 2 * rng.normal(size=(K, 1, d))
     return jnp.asarray(x, jnp.float32), jnp.asarray(rng.normal(size=(N, d)), jnp.float32)
 
@@ -31,16 +31,17 @@ def squared_distances(x, y):
     return np.square(np.asarray(x, float)[:, None] - np.asarray(y, float)).sum(-1)
 
 
-def plain_sinkhorn(x, y, epsilon, iterations=3000):
+def plain_sinkhorn(x, y, epsilon):
     """The transport cost by Sinkhorn iterations on the potentials, in float64."""
-    costs = squared_distances(x, y)
+    costs = squared_distances(x, y) / epsilon
     M, N = costs.shape
     g = np.zeros(N)
-    for _ in range(iterations):
-        f = -epsilon * logsumexp((g - costs) / epsilon - np.log(N), axis=1)
-        g = -epsilon * logsumexp((f[:, None] - costs) / epsilon - np.log(M), axis=0)
-    plan = np.exp((f[:, None] + g - costs) / epsilon) / (M * N)
-    return (plan * costs).sum()
+    for _ in range(1000):
+        f = -logsumexp(g - costs, axis=1) - np.log(M)
+        g = -logsumexp(f[:, None] - costs, axis=0) - np.log(N)
+    plan = np.exp(f[:, None] + g - costs)
+    np.testing.assert_allclose(plan.sum(1), 1 / M, rtol=1e-5)  # it has converged
+    return epsilon * (plan * costs).sum()
 
 
 @pytest.mark.parametrize(("M", "N", "d"), [(20, 20, 3), (13, 30, 2), (5, 1, 3), (1, 6, 3)])
@@ -79,12 +80,12 @@ def test_costs_against_ott():
 
 
 def test_little_regularisation_tends_to_exact_transport_from_above():
-    x, observed = random_sets(4, 30, 30, 3)
+    x, observed = random_sets(4, 20, 20, 3)
     exact = np.array([ot.emd2([], [], squared_distances(s, observed)) for s in x])
     gaps = []
-    for regularisation in (0.1, 0.01, 0.002):
+    for regularisation in (0.1, 0.02, 0.005):
         discrepancy = Wasserstein(
-            regularisation=regularisation, tolerance=1e-4, max_iterations=50_000
+            regularisation=regularisation, tolerance=1e-4, max_iterations=20_000
         )
         distances, state = measure(discrepancy, observed, x)
         assert state.unconverged == 0
@@ -94,7 +95,7 @@ def test_little_regularisation_tends_to_exact_transport_from_above():
     # A blur of epsilon costs about epsilon d / 2, of costs of three to thirty.
     assert (gaps[0] > gaps[1]).all()
     assert (gaps[1] > gaps[2] - 2e-4).all()
-    assert gaps[2].max() < 0.01
+    assert gaps[2].max() < 0.02
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1e6])
@@ -112,20 +113,22 @@ def test_sets_unlike_the_observed_neither_overflow_nor_underflow(spread, shift):
     rng = np.random.default_rng(3)
     observed = jnp.asarray(rng.normal(size=(40, 3)), jnp.float32)
     x = jnp.asarray(spread * rng.normal(size=(2, 30, 3)) + shift, jnp.float32)
-    distances, _ = measure(Wasserstein(max_iterations=5000), observed, x)
+    distances, state = measure(Wasserstein(), observed, x)
     exact = [ot.emd2([], [], squared_distances(s, observed)) for s in x]
-    # The regularisation of 0.05 times six adds about 0.3; rounding adds a relative 1e-3.
+    # The regularisation of 0.05 times six adds about 0.3, the last temperature of an annealed set
+    # some 1e-4, and the tolerance 1e-3 of the cost.
     np.testing.assert_allclose(distances, exact, rtol=3e-3, atol=0.6)
+    assert state.unconverged == 0
 
 
 def test_plans_that_miss_the_tolerance_are_counted():
     x, observed = random_sets(8, 20, 20, 3)
     ok = jnp.ones((8, 20), bool).at[0].set(False)
-    discrepancy = Wasserstein(regularisation=0.002, max_iterations=10)
+    discrepancy = Wasserstein(regularisation=0.01, max_iterations=10)
     distances, state = measure(discrepancy, observed, x, ok)
     assert 0.5 < state.unconverged <= 1
     assert np.isfinite(distances[1:]).all()
-    _, state = discrepancy.measure(KEY, state, None, observed[None], jnp.ones((1, 20), bool))
+    _, state = Wasserstein(max_iterations=5000).measure(KEY, state, None, x, ok)
     assert state.unconverged == 0  # of the last measure alone
 
 

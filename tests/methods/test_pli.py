@@ -128,7 +128,7 @@ def test_history_has_what_the_paper_plots(problem):
         assert np.all(np.isfinite(history[name])), name
     assert list(history["round"]) == [1, 2, 3]
     assert list(history["simulations"]) == [6000, 12000, 18000]
-    np.testing.assert_allclose(history["kl"], 0.5, atol=1e-3)
+    np.testing.assert_allclose(history["kl"], 1.0, atol=1e-3)
 
 
 def test_standard_error_is_that_of_repeated_simulation(problem):
@@ -170,8 +170,9 @@ def test_draws_that_fail_now_and_then_are_left_out(problem):
     np.testing.assert_allclose(samples(result).mean(0), samples(whole).mean(0), atol=0.15)
 
 
-def test_pilot_scale_makes_units_irrelevant(problem):
-    """Data in thousandths give the same posterior as data in units, up to rounding."""
+@pytest.mark.parametrize(("scale", "pilot"), [("auto", 0), ("pilot", 1024)])
+def test_scales_make_units_irrelevant(problem, scale, pilot):
+    """Data in kibi-units give the same posterior as data in units, and a pilot is counted."""
     prior = {"mu": dist.Normal(0, 1).expand([2]).to_event(1)}
     results = []
     for unit in (1.0, 1024.0):
@@ -179,9 +180,28 @@ def test_pilot_scale_makes_units_irrelevant(problem):
             prior=prior,
             simulator=lambda key, theta, u=unit: u * simulator(key, theta),
             observed=unit * problem.observed,
+            scale=scale,
         )
-        results.append(samples(pliant.infer(scaled, small(), seed=0)))
-    np.testing.assert_allclose(results[0], results[1], rtol=1e-4, atol=1e-4)
+        results.append(pliant.infer(scaled, small(), seed=0))
+        assert results[-1].history[0]["simulations"] == pilot + 6000
+    np.testing.assert_allclose(samples(results[0]), samples(results[1]), rtol=1e-4, atol=1e-4)
+
+
+def test_auto_scale_falls_back_to_a_pilot(problem):
+    """Few observations, or a feature that does not vary, say nothing about the spread."""
+    from pliant.feature_scale import feature_scale
+
+    prior = {"mu": dist.Normal(0, 1).expand([2]).to_event(1)}
+    constant = problem.observed.at[:, 1].set(0.0)
+    few, flat = (
+        feature_scale(jax.random.key(0), pliant.Problem(prior, simulator, x))
+        for x in (problem.observed[:3], constant)
+    )
+    assert few[1] == flat[1] == 1024
+    # the prior predictive has the variance 1 + NOISE^2; 1024 draws from 256 parameters
+    np.testing.assert_allclose(few[0], np.hypot(1, NOISE), rtol=0.15)
+    assert flat[0][1] == pytest.approx(few[0][1])
+    assert flat[0][0] == pytest.approx(3 * NOISE, rel=0.5)
 
 
 def test_too_few_draws_for_the_discrepancy(problem):

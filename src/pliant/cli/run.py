@@ -50,6 +50,7 @@ def run_target(
     out = console()
     try:
         with Console(stderr=True).status("loading"):
+            _keep_compiled_code()
             from pliant.inference import infer
             from pliant.prior import Prior
 
@@ -84,3 +85,14 @@ def run_target(
     )
     print_files(out, folder)
     return _EXIT_CODES.get(result.status, 0)
+
+
+def _keep_compiled_code() -> None:
+    """Let JAX keep what it compiles, so that the next run of the same shapes starts at once."""
+    import jax
+
+    from pliant.tasks.cache import folder
+
+    if not jax.config.jax_compilation_cache_dir:
+        jax.config.update("jax_compilation_cache_dir", str(folder() / "compiled"))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)

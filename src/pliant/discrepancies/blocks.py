@@ -29,15 +29,6 @@ def map_blocks(
         jnp.pad(a, ((0, -K % block), *([(0, 0)] * (a.ndim - 1)))).reshape(-1, block, *a.shape[1:])
         for a in arrays
     )
-
-    def run(i, results):
-        result = function(*(lax.dynamic_index_in_dim(b, i, keepdims=False) for b in blocks))
-        return jax.tree.map(lambda all_, one: all_.at[i].set(one), results, result)
-
-    shapes = jax.eval_shape(function, *(b[0] for b in blocks))
-    empty = jax.tree.map(lambda s: jnp.zeros((len(blocks[0]), *s.shape), s.dtype), shapes)
-    # Behind the barrier, XLA does not see how many blocks there are: it would otherwise merge a
-    # single block with what surrounds it, and round differently.
-    n_blocks = lax.optimization_barrier(len(blocks[0]))
-    results = lax.fori_loop(0, n_blocks, run, empty)
+    # The barrier keeps XLA from fusing what made the arrays into a block, and rounding differently.
+    results = lax.map(lambda b: function(*lax.optimization_barrier(b)), blocks)
     return jax.tree.map(lambda r: r.reshape(-1, *r.shape[2:])[:K], results)

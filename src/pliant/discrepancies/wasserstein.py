@@ -20,6 +20,10 @@ _MAX_LOG_SCALING = 40.0
 """Logarithms of scalings and of kernel entries stay below this, so that float32 holds a product
 of two of them."""
 
+_HOTTEST, _COOLING, _COLDEST = 0.02, 0.5, 1e-4
+"""Annealing starts at this part of the largest cost, cools by this factor at each absorption, and
+never passes the last part of the largest cost: float32 resolves no more."""
+
 _BLOCK_PAIRS = 2**13
 """Pairs in one block. Sets that large are solved one by one: each stops when it has converged."""
 
@@ -62,7 +66,10 @@ class Wasserstein(AbstractDiscrepancy):
     Both sets are centred at their means before the plan is sought, which changes no plan, and the
     squared distance of the means is added to its cost. Iterations are products with the Gibbs
     kernel; every ten, the scalings move into the potentials, so float32 neither overflows nor
-    underflows. Memory is that of a few M x N matrices.
+    underflows. Sets that spread far beyond the observed start with a larger
+    :math:`\varepsilon`, which is then halved down to the one wanted, or to 1e-4 of the largest cost
+    if that is more: a blur that their distance outweighs by far. Memory is that of a few M x N
+    matrices.
 
     Attributes:
         regularisation: :math:`\varepsilon` relative to the observations' mean squared distance.
@@ -140,10 +147,11 @@ def sinkhorn_plan(
     tolerance: float,
     max_iterations: int,
 ) -> tuple[Float[Array, "M N"], Bool[Array, ""]]:
-    r"""The plan :math:`P_{ij} = \exp(f_i + g_j - C_{ij})` with the marginals asked for.
+    r"""The plan :math:`P_{ij} = \exp((f_i + g_j - C_{ij}) / t)` with the marginals asked for.
 
     Args:
-        costs: The costs, in units of the regularisation.
+        costs: The costs, in units of the regularisation, so that the last temperature t is one,
+            or 1e-4 of the largest cost if that is more.
         weights: The marginal of the rows, which sums to one; zero for a row that does not count.
             That of the columns is uniform.
         tolerance: Stop when the rows' marginal is met to this sum of absolute errors; that of the
@@ -155,30 +163,36 @@ def sinkhorn_plan(
     """
     counts = weights > 0
     column_weight = 1 / costs.shape[1]
-    largest = jnp.exp(jnp.asarray(_MAX_LOG_SCALING, costs.dtype))
+    largest_cost = costs.max()
+    coldest = jnp.maximum(1, _COLDEST * largest_cost)
+    bound = jnp.exp(jnp.asarray(_MAX_LOG_SCALING, costs.dtype))
 
-    def gibbs(f, g):
-        kernel = jnp.exp(jnp.minimum(f[:, None] + g - costs, _MAX_LOG_SCALING))
+    def gibbs(f, g, temperature):
+        exponents = (f[:, None] + g - costs) / temperature
+        kernel = jnp.exp(jnp.minimum(exponents, _MAX_LOG_SCALING))
         return jnp.where(counts[:, None], kernel, 0)
 
     def bounded(sums):
-        return jnp.clip(sums, 1 / largest, largest)
+        return jnp.clip(sums, 1 / bound, bound)
 
     def absorb(carry):
-        f, g, kernel, error, iterations = carry
+        f, g, temperature, kernel, _, iterations = carry
 
         def iterate(_, scalings):
             _, v = scalings
             u = weights / bounded(kernel @ v)
             return u, column_weight / bounded(u @ kernel)
 
-        start = jnp.ones_like(f), jnp.ones_like(g)
-        u, v = lax.fori_loop(0, _ITERATIONS_PER_ABSORPTION, iterate, start)
-        f = f + jnp.log(jnp.where(counts, u, 1))
-        g = g + jnp.log(v)
-        kernel = gibbs(f, g)
+        ones = jnp.ones_like(f), jnp.ones_like(g)
+        u, v = lax.fori_loop(0, _ITERATIONS_PER_ABSORPTION, iterate, ones)
+        f = f + temperature * jnp.log(jnp.where(counts, u, 1))
+        g = g + temperature * jnp.log(v)
+        cooled = jnp.maximum(_COOLING * temperature, coldest)
+        kernel = gibbs(f, g, cooled)
         error = jnp.abs(kernel @ jnp.ones_like(g) - weights).sum()
-        return f, g, kernel, error, iterations + _ITERATIONS_PER_ABSORPTION
+        # Potentials of a higher temperature meet neither marginal.
+        error = jnp.where(cooled < temperature, jnp.inf, error)
+        return f, g, cooled, kernel, error, iterations + _ITERATIONS_PER_ABSORPTION
 
     def unfinished(carry):
         *_, error, iterations = carry
@@ -186,10 +200,11 @@ def sinkhorn_plan(
 
     # With these potentials, the largest entry in every row and column of the kernel is one.
     f = costs.min(1)
-    g = jnp.where(counts[:, None], costs - f[:, None], jnp.inf).min(0)
-    g = jnp.where(jnp.isfinite(g), g, 0)
-    start = (f, g, gibbs(f, g), jnp.asarray(jnp.inf, costs.dtype), jnp.zeros((), int))
-    _, _, plan, error, _ = lax.while_loop(unfinished, absorb, start)
+    g = jnp.where(counts[:, None], costs - f[:, None], largest_cost).min(0)
+    hottest = jnp.maximum(coldest, _HOTTEST * largest_cost)
+    error = jnp.asarray(jnp.inf, costs.dtype)
+    start = (f, g, hottest, gibbs(f, g, hottest), error, 0)
+    _, _, _, plan, error, _ = lax.while_loop(unfinished, absorb, start)
     return plan, error <= tolerance
 
 

@@ -24,7 +24,6 @@ from pliant.measurement import Measurement, measure_parameters
 from pliant.methods.base import AbstractMethod, Outcome, Stop
 from pliant.particles import Particles, divergence_from_uniform, effective_sample_size
 from pliant.partition import PartitionFunction, PreparedPartition
-from pliant.pool import Pool, empty_pool
 from pliant.problem import Problem
 from pliant.training import Training
 from pliant.weights import Temper, log_weights
@@ -39,9 +38,9 @@ _FEWEST_PARTICLES = 10  # with fewer usable ones there is nothing to fit a densi
 class PLI(AbstractMethod):
     """Pseudo-Likelihood Inference with a trust region on every round's information loss.
 
-    Each round draws ``n_params`` parameters from the last posterior, simulates ``n_sims``
+    Each round draws ``n_params`` parameters from the last posterior q, simulates ``n_sims``
     observations with each, compares every set with the observed one, weights the
-    parameters by ``(p / q)^(1/(1+eta)) exp(-D / (2 beta_t))``, and fits the next posterior.
+    parameters by ``(p / q)^power exp(-D / (2 beta_t))``, and fits the next posterior.
 
     Args:
         rounds: The number of rounds T.
@@ -56,8 +55,6 @@ class PLI(AbstractMethod):
         projection: "m" for weighted maximum likelihood (appendix A.2), "i" for the reverse
             KL (appendix A.3).
         partition: How to estimate Z(theta); None takes it as constant, as the paper does.
-        pooled_rounds: Rounds whose samples are fitted together once the bandwidth has settled;
-            the i-projection always uses the newest alone.
         noise_limit: The run stops when, two rounds running, the noise of the distances makes up
             more than this share of their variance while eta is above zero; None never stops
             it. With M = N the share is 0.75 at the exact posterior of a location model, and
@@ -71,11 +68,10 @@ class PLI(AbstractMethod):
     n_sims: int | None = eqx.field(static=True, default=None)
     discrepancy: AbstractDiscrepancy = MMD(lengthscales=_LENGTHSCALES)
     family: AbstractFamily = SplineFlow()
-    bandwidth: AbstractBandwidth = TrustRegion(epsilon=1.0)
+    bandwidth: AbstractBandwidth = TrustRegion(epsilon=1.0, path="corrected")
     beta: float | None = eqx.field(static=True, default=None)
     projection: Literal["m", "i"] = eqx.field(static=True, default="m")
     partition: PartitionFunction | None = None
-    pooled_rounds: int = eqx.field(static=True, default=4)
     noise_limit: float | None = eqx.field(static=True, default=0.9)
     chunk_size: int | None = eqx.field(static=True, default=None)
 
@@ -93,7 +89,6 @@ class PLI(AbstractMethod):
             raise ValueError(f'projection: expected "m" or "i", got {self.projection!r}.')
         if self.partition is not None:
             check_instance("partition", self.partition, PartitionFunction, "PartitionFunction()")
-        check_integer("pooled_rounds", self.pooled_rounds, at_least=1)
         if self.noise_limit is not None:
             check_real("noise_limit", self.noise_limit, above=0)
         if self.chunk_size is not None:
@@ -119,7 +114,6 @@ class PLI(AbstractMethod):
             "discrepancy": MMD() if n_obs > 1 else Euclidean(),
             "family": SplineFlow(training=training, batch_size=125, warm_start=False),
             "bandwidth": TrustRegion(epsilon=0.5),
-            "pooled_rounds": 1,
             "noise_limit": None,
         }
         return cls(**{**settings, **options})
@@ -151,7 +145,6 @@ class PLI(AbstractMethod):
             density=None,
             temper=None,
             noisy=False,
-            pool=empty_pool(self.pooled_rounds, self.n_params, problem.prior.dim),
             discrepancy=discrepancy,
             measured=discrepancy.prepare(problem.observed),
             partition=prepared,
@@ -175,12 +168,11 @@ class PLI(AbstractMethod):
         if noisy and state.noisy:
             return Outcome(state, row, _too_noisy(row, self._n_sims(problem), beta))
 
-        pool = state.pool.add(particles.z, log_w, temper.bandwidth)
-        density, info = self._fit(fit_key, problem, state.density, pool)
+        density, info = self._fit(fit_key, problem, state.density, particles, log_w)
         row |= {name: np.asarray(value).item() for name, value in info.items()}
         if not _is_finite(density):
             return Outcome(state, row, _diverged())
-        state = dataclasses.replace(state, density=density, temper=temper, noisy=noisy, pool=pool)
+        state = dataclasses.replace(state, density=density, temper=temper, noisy=noisy)
         return Outcome(state, row, None)
 
     def posterior(self, state: "PLIState") -> AbstractModel | None:
@@ -222,14 +214,14 @@ class PLI(AbstractMethod):
         key: Key[Array, ""],
         problem: Problem,
         last: AbstractModel | None,
-        pool: Pool,
+        particles: Particles,
+        log_w: np.ndarray,
     ) -> tuple[AbstractModel, dict[str, Any]]:
+        z, weights = jnp.asarray(particles.z, float), jnp.asarray(log_w - log_w.max(), float)
         if self.projection == "m":
-            z, log_w = (jnp.asarray(array, float) for array in pool.samples())
-            return self.family.fit(key, z, log_w, last)
+            return self.family.fit(key, z, weights, last)
         proposal = problem.prior if last is None else last
-        z, log_w = jnp.asarray(pool.z[0], float), jnp.asarray(pool.log_weights[0], float)
-        return self.family.fit_reverse(key, z, log_w, proposal, last)
+        return self.family.fit_reverse(key, z, weights, proposal, last)
 
     def _n_sims(self, problem: Problem) -> int:
         return max(problem.n_obs, 100) if self.n_sims is None else self.n_sims
@@ -245,7 +237,6 @@ class PLIState(eqx.Module):
     temper: Temper | None
     noisy: bool
     """Whether noise dominated the distances of the round."""
-    pool: Pool
     discrepancy: AbstractDiscrepancy
     measured: Any
     """The discrepancy's state."""

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 from numpyro.distributions import Distribution
 
-from pliant.checks import check_integer
+from pliant.checks import check_integer, check_seed
 from pliant.problem import Problem
 from pliant.tasks.cache import cached
 
@@ -87,9 +87,7 @@ class AbstractTask(eqx.Module):
     def observed(self, n_obs: int = 100, seed: int = 0) -> Float[Array, "N *event"]:
         """``n_obs`` independent draws at the truth. A smaller set is the start of a larger one."""
         n_obs = check_integer("n_obs", n_obs, at_least=1)
-        seed = check_integer("seed", seed, at_least=0)
-        if seed >= _SEEDS:
-            raise ValueError(f"seed: expected an integer below 2**32, got {seed}.")
+        seed = check_seed("seed", seed)
         key = jax.random.fold_in(jax.random.key(seed), _OBSERVATIONS)
         blocks = [_draw_block(self, key, jnp.asarray(i)) for i in range(0, n_obs, _BLOCK)]
         return jnp.asarray(np.concatenate(blocks)[:n_obs])
@@ -123,5 +121,4 @@ def _draw_block(task: AbstractTask, key: Key[Array, ""], start: Array) -> Float[
 
 
 _BLOCK = 100
-_SEEDS = 2**32  # jax.random.key drops higher bits silently
 _OBSERVATIONS = 0x0B5  # separates the observations' random numbers from a run's with the same seed
