@@ -71,7 +71,7 @@ def check_numbers(name: str, value: Any) -> np.ndarray:
         array = np.asarray(value)
     except ValueError as error:
         raise ValueError(
-            f"{name}: expected an array, got a ragged sequence: all its entries must have one shape."
+            f"{name}: expected an array, got a ragged sequence: its entries must have one shape."
         ) from error
     except TypeError as error:
         raise TypeError(f"{name}: expected real numbers, got {value!r}.") from error

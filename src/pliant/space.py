@@ -121,8 +121,9 @@ class Space(eqx.Module):
 
     def _inner_parts(self, z: Float[Array, " dim"]) -> list[tuple[Transform, Array]]:
         """The transform of each entry with its part of u, moved inwards where it is too far out."""
-        parts = zip(self._transforms, self._split(z), self._split(jnp.zeros_like(z)), strict=True)
-        return [(t, _inwards(t, u, centre)) for t, u, centre in parts]
+        centres = self._split(jnp.zeros_like(z))
+        parts = zip(self._transforms, self.supports, self._split(z), centres, strict=True)
+        return [(t, _inwards(t, support, u, centre)) for t, support, u, centre in parts]
 
     def pack(self, leaves: list[Any]) -> PyTree:
         """Entries in the order of ``names`` (which jax's dicts do not keep) as one theta."""
@@ -150,14 +151,20 @@ _EDGE = 16.0  # sigmoid(-16) is about 1e-7: the last float32 before the edge of 
 _MOVES = 200  # 0.9^200 is 1e-9: what is still outside by then is not a number
 
 
-def _inwards(transform: Transform, u: Array, centre: Array) -> Array:
-    """``u``, or the first point from there towards ``centre`` that the inverse gives back."""
+def _inwards(
+    transform: Transform, support: constraints.Constraint, u: Array, centre: Array
+) -> Array:
+    """``u``, or the first point from there towards ``centre`` whose theta is on the support.
+
+    Rounding alone does not count: what the inverse gives back is inside, as is a closed edge.
+    """
 
     def unfinished(state: tuple[Array, Array]) -> Array:
         point, moves = state
         theta = jax.lax.optimization_barrier(transform(point))  # XLA takes log(exp(u)) for u
-        back = transform.inv(theta)
-        return ~jnp.all(jnp.isfinite(back)) & (moves < _MOVES)
+        returns = jnp.all(jnp.isfinite(transform.inv(theta)))
+        inside = jnp.all(jnp.isfinite(theta)) & (returns | jnp.all(support(theta)))
+        return ~inside & (moves < _MOVES)
 
     def move(state: tuple[Array, Array]) -> tuple[Array, Array]:
         point, moves = state

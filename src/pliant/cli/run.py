@@ -93,6 +93,6 @@ def _keep_compiled_code() -> None:
 
     from pliant.tasks.cache import folder
 
-    if not jax.config.jax_compilation_cache_dir:
+    if not jax.config.values["jax_compilation_cache_dir"]:
         jax.config.update("jax_compilation_cache_dir", str(folder() / "compiled"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)

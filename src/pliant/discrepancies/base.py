@@ -1,7 +1,7 @@
 """What every discrepancy does: compare simulated sets with the observed set."""
 
 import abc
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 from jaxtyping import Array, Bool, Float, Key, PyTree
@@ -16,7 +16,7 @@ class AbstractDiscrepancy(eqx.Module):
 
     scale: eqx.AbstractVar[Float[Array, " d"] | None]
     """Divisors for the features of the flattened event; None compares raw values."""
-    min_draws: eqx.AbstractClassVar[int]
+    min_draws: ClassVar[int]
     """The fewest usable draws from which a distance can be estimated."""
 
     @abc.abstractmethod

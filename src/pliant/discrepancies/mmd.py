@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
 from pliant.checks import check_real
@@ -183,7 +184,7 @@ def _median_lengthscale(points: Float[Array, "N d"]) -> Float[Array, ""]:
         "lengthscales: 'median' needs observations that differ, but at least half of their pairs "
         "are equal; give the lengthscales as numbers."
     )
-    if isinstance(median, jax.core.Tracer):
+    if isinstance(median, Tracer):
         return eqx.error_if(median, ~(median > 0), message)
     if not median > 0:
         raise ValueError(message)

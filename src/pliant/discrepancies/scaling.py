@@ -3,22 +3,22 @@
 import dataclasses
 from typing import Any, TypeVar
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Bool, Float
+from jax.core import Tracer
+from jaxtyping import Array, Bool, Float
 
 Discrepancy = TypeVar("Discrepancy")
 
 
-def as_divisors(scale: ArrayLike | tuple[float, ...] | list[float] | None) -> Array | None:
+def as_divisors(scale: Any) -> Array | None:
     """The option ``scale`` as an array of positive divisors, one for each feature.
 
     Raises:
         TypeError: If it holds something else than numbers.
         ValueError: If it is not a vector of finite positive numbers.
     """
-    if scale is None or isinstance(scale, jax.core.Tracer):
+    if scale is None or isinstance(scale, Tracer):
         return scale
     try:
         values = np.asarray(scale, dtype=float)

@@ -23,8 +23,9 @@ class JaxSimulator(AbstractSimulator):
         except Exception as error:
             reason = " ".join([f"{type(error).__name__}:", *str(error).strip().splitlines()[:1]])
             raise TypeError(
-                f"simulator: JAX could not trace simulator(key, theta): {reason} Expected a function of a jax.random key and one parameter in the prior's "
-                "structure, written with jax.numpy (no NumPy calls, no `if` on values)."
+                f"simulator: JAX could not trace simulator(key, theta): {reason} Expected a "
+                "function of a jax.random key and one parameter in the prior's structure, "
+                "written with jax.numpy (no NumPy calls, no `if` on values)."
             ) from error
         if not isinstance(x, jax.ShapeDtypeStruct):
             raise TypeError(
