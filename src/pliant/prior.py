@@ -46,9 +46,9 @@ class Prior(AbstractDensity):
         """``log p(theta(z)) + log |d theta / d z|``; ``-inf`` where single precision ends."""
 
         def one(point: Float[Array, " dim"]) -> Float[Array, ""]:
-            leaves = self.space.leaves(self.space.constrain(point))
-            pairs = zip(self.distributions, leaves, strict=True)
-            value = self.space.log_det(point) + sum(d.log_prob(leaf) for d, leaf in pairs)
+            theta, log_det = self.space.constrain_with_log_det(point)
+            pairs = zip(self.distributions, self.space.leaves(theta), strict=True)
+            value = log_det + sum(d.log_prob(leaf) for d, leaf in pairs)
             return jnp.where(value < jnp.inf, value, -jnp.inf)
 
         return jax.vmap(one)(z)

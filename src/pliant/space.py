@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 from numpyro.distributions import constraints
-from numpyro.distributions.transforms import Transform, biject_to
+from numpyro.distributions.transforms import IdentityTransform, Transform, biject_to
 
 from pliant.checks import check_numbers
 
@@ -39,9 +39,9 @@ class Space(eqx.Module):
     def constrain(self, z: Float[Array, " dim"]) -> PyTree:
         """The parameter on its support that ``z`` stands for.
 
-        A ``z`` so far out that rounding would carry theta to the edge is moved inwards.
+        A ``z`` so far out that rounding would carry theta off its support is moved inwards.
         """
-        return self.pack([t(u) for t, u in self._inner_parts(z)])
+        return self.constrain_with_log_det(z)[0]
 
     def unconstrain(self, theta: PyTree) -> Float[Array, " dim"]:
         """The inverse of ``constrain``; the edge of a support is mapped just inside it."""
@@ -53,10 +53,18 @@ class Space(eqx.Module):
 
     def log_det(self, z: Float[Array, " dim"]) -> Float[Array, ""]:
         """``log |d theta / d z|``, which turns densities of z into densities of theta."""
-        total = jnp.sum(jnp.log(self.scale))
-        for transform, u in self._inner_parts(z):
-            total += jnp.sum(transform.log_abs_det_jacobian(u, transform(u)))
-        return total
+        return self.constrain_with_log_det(z)[1]
+
+    def constrain_with_log_det(self, z: Float[Array, " dim"]) -> tuple[PyTree, Float[Array, ""]]:
+        """Both ``constrain`` and ``log_det``, for the price of one."""
+        centres = self._split(jnp.zeros_like(z))
+        parts = zip(self._transforms, self.supports, self._split(z), centres, strict=True)
+        leaves, total = [], jnp.sum(jnp.log(self.scale))
+        for transform, support, part, centre in parts:
+            u = _inwards(transform, support, part, centre)
+            leaves.append(transform(u))
+            total += jnp.sum(transform.log_abs_det_jacobian(u, leaves[-1]))
+        return self.pack(leaves), total
 
     def contains(self, theta: PyTree) -> bool:
         """Whether every entry of one parameter or of a batch lies on its support."""
@@ -119,12 +127,6 @@ class Space(eqx.Module):
             p.reshape(shape) for p, shape in zip(parts, self._unconstrained_shapes, strict=True)
         ]
 
-    def _inner_parts(self, z: Float[Array, " dim"]) -> list[tuple[Transform, Array]]:
-        """The transform of each entry with its part of u, moved inwards where it is too far out."""
-        centres = self._split(jnp.zeros_like(z))
-        parts = zip(self._transforms, self.supports, self._split(z), centres, strict=True)
-        return [(t, _inwards(t, support, u, centre)) for t, support, u, centre in parts]
-
     def pack(self, leaves: list[Any]) -> PyTree:
         """Entries in the order of ``names`` (which jax's dicts do not keep) as one theta."""
         return leaves[0] if self.names is None else dict(zip(self.names, leaves, strict=True))
@@ -158,6 +160,8 @@ def _inwards(
 
     Rounding alone does not count: what the inverse gives back is inside, as is a closed edge.
     """
+    if isinstance(getattr(transform, "base_transform", transform), IdentityTransform):
+        return u
 
     def unfinished(state: tuple[Array, Array]) -> Array:
         point, moves = state

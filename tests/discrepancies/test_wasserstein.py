@@ -40,7 +40,7 @@ def plain_sinkhorn(x, y, epsilon):
         f = -logsumexp(g - costs, axis=1) - np.log(M)
         g = -logsumexp(f[:, None] - costs, axis=0) - np.log(N)
     plan = np.exp(f[:, None] + g - costs)
-    np.testing.assert_allclose(plan.sum(1), 1 / M, rtol=1e-5)  # it has converged
+    np.testing.assert_allclose(plan.sum(1), 1 / M, rtol=1e-3)  # it has converged
     return epsilon * (plan * costs).sum()
 
 

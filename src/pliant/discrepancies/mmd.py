@@ -169,17 +169,7 @@ def _median_lengthscale(points: Float[Array, "N d"]) -> Float[Array, ""]:
             "lengthscales: 'median' needs at least two observations, got one; give the "
             "lengthscales as numbers."
         )
-    points = points[:: -(-points.shape[0] // _MEDIAN_OBSERVATIONS)]
-    i, j = jnp.triu_indices(points.shape[0], k=1)
-    centred = points - points.mean(0)
-    # Feature by feature, so that memory does not grow with their number.
-    squared = jax.lax.fori_loop(
-        0,
-        points.shape[1],
-        lambda f, total: total + jnp.square(centred[i, f] - centred[j, f]),
-        jnp.zeros(i.shape, points.dtype),
-    )
-    median = jnp.median(squared)
+    median = _median_squared_distance(points[:: -(-points.shape[0] // _MEDIAN_OBSERVATIONS)])
     message = (
         "lengthscales: 'median' needs observations that differ, but at least half of their pairs "
         "are equal; give the lengthscales as numbers."
@@ -189,3 +179,14 @@ def _median_lengthscale(points: Float[Array, "N d"]) -> Float[Array, ""]:
     if not median > 0:
         raise ValueError(message)
     return median
+
+
+@eqx.filter_jit
+def _median_squared_distance(points: Float[Array, "N d"]) -> Float[Array, ""]:
+    N, d = points.shape
+
+    def add(f, total):  # one feature at a time, so that memory does not grow with their number
+        return total + jnp.square(points[:, None, f] - points[:, f])
+
+    squared = jax.lax.fori_loop(0, d, add, jnp.zeros((N, N), points.dtype))
+    return jnp.nanmedian(jnp.where(jnp.eye(N, dtype=bool), jnp.nan, squared))

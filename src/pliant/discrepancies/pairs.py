@@ -107,7 +107,7 @@ def u_statistic(
     else:
         block = _BLOCK_PAIRS // (M * min(max(M, points.shape[0]), _TILE))
     across, within = map_blocks(sums, x, ok, block=max(1, block))
-    n = ok.sum(1)
+    n = ok.sum(1).astype(x.dtype)
     distances = within / (n * (n - 1)) + observed.mean - 2 * across / (n * points.shape[0])
     return jnp.where(n >= 2, distances, jnp.inf)
 

@@ -1,0 +1,122 @@
+"""Densities in the user's own space: normalised, in agreement with their samples, on the support."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+
+import pliant
+from pliant.families.gaussian import Gaussian
+from pliant.families.mixture import GaussianMixture
+from pliant.families.spline_flow import SplineFlow
+from pliant.posterior import Posterior
+from pliant.prior import read_prior
+from pliant.training import Training
+
+FAMILIES = {
+    "gaussian": Gaussian(),
+    "mixture": GaussianMixture(components=3),
+    "flow": SplineFlow(layers=2, width=16, training=Training(steps=100)),
+}
+ONE = {
+    "bounded": (dist.Uniform(-1, 3), np.linspace(-1, 3, 40_001)),
+    "positive": (dist.LogNormal(0, 0.5), np.linspace(1e-4, 30, 60_001)),
+    "real": (dist.Normal(2, 3), np.linspace(-40, 40, 40_001)),
+}
+
+
+def posterior_of(prior, family):
+    """A posterior that is neither the prior nor symmetric, fitted to weighted prior draws."""
+    prior = read_prior(prior)
+    z = prior.sample(jax.random.key(0), 1500)
+    density, _ = FAMILIES[family].fit(
+        jax.random.key(1), z, 0.8 * z[:, 0] - 0.3 * z[:, 0] ** 2, None
+    )
+    return Posterior(prior.space, density)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("support", ONE)
+def test_one_dimension(support, family):
+    distribution, grid = ONE[support]
+    posterior = posterior_of({"x": distribution}, family)
+    middle = (grid[1:] + grid[:-1]) / 2
+    density = np.exp(posterior.log_prob({"x": middle}))
+    step = grid[1] - grid[0]
+    assert density.sum() * step == pytest.approx(1, abs=3e-3)  # the midpoint rule's error
+
+    samples = posterior.sample(4000, seed=2)["x"]
+    assert np.all(np.asarray(distribution.support(jnp.asarray(samples))))
+    cdf = np.interp(np.sort(samples), middle, np.cumsum(density) * step)
+    distance = np.abs(cdf - (np.arange(4000) + 0.5) / 4000).max()
+    assert distance < 1.95 / np.sqrt(4000)  # Kolmogorov-Smirnov at the level 0.001
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_simplex(family):
+    """The density of a simplex is one of its first two coordinates, as numpyro's is."""
+    posterior = posterior_of(dist.Dirichlet(jnp.array([2.0, 3.0, 2.5])), family)
+    samples = posterior.sample(3000)
+    np.testing.assert_allclose(samples.sum(axis=1), 1, atol=1e-5)
+    assert samples.min() > 0
+    side = np.linspace(0, 1, 201)
+    a, b = np.meshgrid((side[1:] + side[:-1]) / 2, (side[1:] + side[:-1]) / 2)
+    inside = a + b < 1 - 1e-6
+    points = np.stack([a[inside], b[inside], 1 - a[inside] - b[inside]], axis=1)
+    total = np.exp(posterior.log_prob(points.astype(np.float32))).sum() * (side[1] ** 2)
+    assert total == pytest.approx(1, abs=0.02)  # cells on the diagonal count wholly or not at all
+
+
+def test_outside_of_the_support_the_density_is_zero():
+    posterior = posterior_of({"x": dist.Uniform(-1, 3)}, "gaussian")
+    values = posterior.log_prob({"x": np.array([-1.5, 0.0, 3.5])})
+    assert list(np.isneginf(values)) == [True, False, True]
+
+
+def test_batches_and_names():
+    posterior = posterior_of({"b": dist.Normal(0, 1), "a": dist.HalfNormal(1.0)}, "gaussian")
+    theta = posterior.sample(6)
+    assert list(theta) == ["a", "b"] or list(theta) == ["b", "a"]
+    one = posterior.log_prob({"a": float(theta["a"][0]), "b": float(theta["b"][0])})
+    grid = posterior.log_prob({name: leaf.reshape(2, 3) for name, leaf in theta.items()})
+    assert one.shape == ()
+    assert grid.shape == (2, 3)
+    assert grid[0, 0] == pytest.approx(float(one), rel=1e-5)
+    with pytest.raises(TypeError, match="theta"):
+        posterior.log_prob({"a": 1.0})
+    with pytest.raises(ValueError, match="theta"):
+        posterior.log_prob({"a": np.ones(3), "b": np.ones(4)})
+
+
+def test_map_beats_every_sample():
+    posterior = posterior_of({"x": dist.Uniform(-1, 3), "s": dist.LogNormal(0, 1)}, "flow")
+    best = posterior.log_prob(posterior.map())
+    assert best >= posterior.log_prob(posterior.sample(5000, seed=9)).max() - 1e-3
+
+
+def test_summary_is_that_of_the_samples():
+    posterior = posterior_of({"v": dist.Normal(0, 1).expand([2]), "s": dist.Beta(2, 3)}, "gaussian")
+    summary = posterior.summary(500, seed=3)
+    samples = posterior.sample(500, seed=3)
+    assert summary.names == ("v[0]", "v[1]", "s")
+    columns = np.concatenate([samples["v"], samples["s"][:, None]], axis=1)
+    np.testing.assert_allclose(summary.mean, columns.mean(axis=0), rtol=1e-5)
+    np.testing.assert_allclose(summary.q95, np.quantile(columns, 0.95, axis=0), rtol=1e-5)
+    assert "v[1]" in str(summary)
+
+
+def test_to_arviz():
+    idata = posterior_of({"x": dist.Normal(0, 1)}, "gaussian").to_arviz(50)
+    assert idata.posterior["x"].shape == (1, 50)
+
+
+@pytest.mark.parametrize(("n", "seed", "name"), [(0, 0, "n"), (1.5, 0, "n"), (5, -1, "seed")])
+def test_wrong_arguments_are_named(n, seed, name):
+    posterior = posterior_of({"x": dist.Normal(0, 1)}, "gaussian")
+    with pytest.raises((TypeError, ValueError), match=name):
+        posterior.sample(n, seed=seed)
+
+
+def test_public_name():
+    assert pliant.Posterior is Posterior
