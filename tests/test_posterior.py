@@ -1,4 +1,4 @@
-"""Densities in the user's own space: normalised, in agreement with their samples, on the support."""
+"""Densities in the user's own space: normalised, true to their samples, on the support."""
 
 import jax
 import jax.numpy as jnp

@@ -103,7 +103,7 @@ def test_only_plain_data_of_plain_classes_is_read(tmp_path):
         arrays = dict(file)
     arrays["loc"] = np.array([print], dtype=object)
     np.savez(tmp_path / "posterior.npz", **arrays)
-    with pytest.raises(ValueError, match="pickle|posterior"):
+    with pytest.raises(ValueError, match=r"pickle|posterior"):
         pliant.load(tmp_path)
 
 

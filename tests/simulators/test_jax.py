@@ -24,7 +24,8 @@ def test_draws_are_independent():
     keys = jax.random.split(jax.random.key(1), 200)
     x, _ = JaxSimulator(simulator).simulate(keys, jnp.zeros(200), 50)
     flat = np.asarray(x).reshape(-1)
-    assert len(np.unique(flat)) > 0.999 * flat.size
+    # of 2^23 different uniform numbers, some 50 of 30,000 meet by chance
+    assert len(np.unique(flat)) > 0.995 * flat.size
     # 30,000 standard normal numbers
     assert abs(flat.mean()) < 5 / np.sqrt(flat.size)
     assert abs(flat.var() - 1) < 5 * np.sqrt(2 / flat.size)
