@@ -34,10 +34,6 @@ class Entry(NamedTuple):
     """The steps of z, if single precision leaves few values on the support."""
 
 
-def below_diagonal(theta: jax.Array) -> jax.Array:
-    return theta[jnp.tril_indices(3, -1)]
-
-
 PRIORS = {
     "normal": Entry(dist.Normal(2.0, 3.0)),
     "lognormal": Entry(dist.LogNormal(0.5, 1.0)),
@@ -51,7 +47,7 @@ PRIORS = {
             dist.Normal(jnp.zeros(3), 1).to_event(1), transforms.OrderedTransform()
         )
     ),
-    "cholesky": Entry(dist.LKJCholesky(3, 2.0), below_diagonal),
+    "cholesky": Entry(dist.LKJCholesky(2, 2.0, "cvine"), lambda theta: theta[1, :1]),
     "multivariate": Entry(
         dist.MultivariateNormal(jnp.array([1.0, -1]), jnp.array([[2.0, 0.9], [0.9, 1.0]]))
     ),

@@ -1,0 +1,122 @@
+import json
+
+import numpy as np
+import pytest
+
+from pliant.files import read_arrays, read_json, write_arrays, write_json
+
+
+def test_json_survives(tmp_path):
+    data = {"a": [1, 2.5, None, True, "é"], "b": {"c": []}}
+    write_json(tmp_path / "data.json", data)
+    assert read_json(tmp_path / "data.json") == data
+
+
+def test_numbers_that_json_lacks_become_null(tmp_path):
+    row = {"kl": np.nan, "eta": np.inf, "x": np.array([1.0, np.nan]), "n": np.int64(3), 4: (1, 2)}
+    write_json(tmp_path / "data.json", [row])
+    text = (tmp_path / "data.json").read_text()
+    assert json.loads(text, parse_constant=pytest.fail) == [
+        {"kl": None, "eta": None, "x": [1.0, None], "n": 3, "4": [1, 2]}
+    ]
+
+
+def test_arrays_survive_to_the_last_bit(tmp_path):
+    rng = np.random.default_rng(0)
+    arrays = {"a": rng.normal(size=(3, 2)).astype(np.float32), "b": np.arange(4), "c": np.zeros(0)}
+    write_arrays(tmp_path / "data.npz", arrays)
+    read = read_arrays(tmp_path / "data.npz")
+    assert list(read) == list(arrays)
+    for name, array in arrays.items():
+        assert read[name].dtype == array.dtype
+        np.testing.assert_array_equal(read[name], array)
+
+
+def test_a_write_that_fails_changes_nothing(tmp_path):
+    path = tmp_path / "data.json"
+    write_json(path, {"good": 1})
+    with pytest.raises(TypeError):
+        write_json(path, {"bad": object()})
+    assert read_json(path) == {"good": 1}
+
+    write_arrays(tmp_path / "data.npz", {"x": np.ones(2)})
+
+    class Breaks:
+        def __array__(self, dtype=None, copy=None):
+            raise RuntimeError("disk")
+
+    with pytest.raises(RuntimeError, match="disk"):
+        write_arrays(tmp_path / "data.npz", {"x": Breaks()})
+    np.testing.assert_array_equal(read_arrays(tmp_path / "data.npz")["x"], np.ones(2))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["data.json", "data.npz"]
+
+
+def test_a_write_that_breaks_off_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+    path = tmp_path / "data.npz"
+    write_arrays(path, {"x": np.ones(2)})
+
+    def half(file, **arrays):
+        file.write(b"PK half")
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(np, "savez", half)
+    with pytest.raises(OSError, match="no space left"):
+        write_arrays(path, {"x": np.zeros(2)})
+    assert [p.name for p in tmp_path.iterdir()] == ["data.npz"]
+    np.testing.assert_array_equal(read_arrays(path)["x"], np.ones(2))
+
+
+@pytest.mark.parametrize("read", [read_json, read_arrays])
+def test_a_missing_file_is_named(tmp_path, read):
+    with pytest.raises(FileNotFoundError, match="absent"):
+        read(tmp_path / "absent")
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"{'a': 1}", b"\xff\xfe\x00", b"PK\x03\x04"])
+def test_a_file_that_is_not_json_is_named(tmp_path, content):
+    (tmp_path / "data.json").write_bytes(content)
+    with pytest.raises(ValueError, match=r"data\.json: not a JSON file, or damaged"):
+        read_json(tmp_path / "data.json")
+
+
+def saved(array):
+    """The bytes of a ``.npz`` file with one array."""
+    import io
+
+    buffer = io.BytesIO()
+    np.savez(buffer, x=array)
+    return buffer.getvalue()
+
+
+def single(array):
+    import io
+
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+class Mischief:
+    """What would run code when it is unpickled."""
+
+    def __reduce__(self):
+        return pytest.fail, ("it was unpickled",)
+
+
+FOREIGN = {
+    "empty": b"",
+    "text": b"hello, world",
+    "cut": saved(np.ones(100))[:200],
+    "end-missing": saved(np.ones(100))[:-10],
+    "bit-flipped": saved(np.ones(100)).replace(np.ones(1).tobytes(), np.zeros(1).tobytes(), 1),
+    "single-array": single(np.ones(3)),
+    "object-array": saved(np.array([Mischief()], dtype=object)),
+    "pickle": b"\x80\x04]\x94.",
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_a_file_that_is_not_arrays_is_named(tmp_path, kind):
+    (tmp_path / "data.npz").write_bytes(FOREIGN[kind])
+    with pytest.raises(ValueError, match=r"data\.npz: not a file of arrays, or damaged"):
+        read_arrays(tmp_path / "data.npz")
