@@ -142,7 +142,8 @@ def test_help_states_the_defaults_that_the_method_has():
     usual = pliant.PLI()
     assert stated["--rounds"] == str(usual.rounds)
     assert stated["--n-params"] == str(usual.n_params)
-    assert stated["--epsilon"] == str(usual.bandwidth.epsilon)
+    assert stated["--epsilon"] == "1.0; with pli-paper 0.5"
+    assert (usual.bandwidth.epsilon, pliant.PLI.paper(10).bandwidth.epsilon) == (1.0, 0.5)
     assert stated["--discrepancy"] == "mmd"
     assert isinstance(usual.discrepancy, pliant.MMD)
     assert stated["--family"] == "spline-flow"
@@ -150,11 +151,11 @@ def test_help_states_the_defaults_that_the_method_has():
     ten = SimpleNamespace(n_obs=10)
     thousand = SimpleNamespace(n_obs=1000)
     assert stated["--n-sims"] == "the larger of N and 100; with pli-paper N"
-    assert (usual._n_sims(ten), usual._n_sims(thousand)) == (100, 1000)
-    assert pliant.PLI.paper(10)._n_sims(ten) == 10
+    assert (usual.resolved(ten).n_sims, usual.resolved(thousand).n_sims) == (100, 1000)
+    assert pliant.PLI.paper(10).resolved(ten).n_sims == 10
     assert stated["--beta"] == "0.05 / N; with pli-paper 5e-4"
-    assert usual._beta(ten) == pytest.approx(0.05 / 10)
-    assert pliant.PLI.paper(10)._beta(ten) == 5e-4
+    assert usual.resolved(ten).beta == pytest.approx(0.05 / 10)
+    assert pliant.PLI.paper(10).resolved(ten).beta == 5e-4
 
 
 # ---- names -> objects ----
@@ -179,7 +180,7 @@ def test_every_family_can_be_chosen(name):
 
 def test_options_reach_the_method():
     method = method_of(epsilon=0.25, rounds=3, n_params=50, n_sims=7, beta=0.01)
-    assert method.bandwidth == pliant.TrustRegion(epsilon=0.25)
+    assert method.bandwidth == pliant.TrustRegion(epsilon=0.25, path="corrected")
     assert (method.rounds, method.n_params, method.n_sims, method.beta) == (3, 50, 7, 0.01)
     assert method_of() == pliant.PLI()
     assert method_of("pli-paper", rounds=3) == pliant.PLI.paper(10, rounds=3)

@@ -153,7 +153,10 @@ def run(
     epsilon: Annotated[
         float | None,
         _option(
-            _METHOD, "NATS", "The most KL divergence from one round's posterior to the next.", "0.5"
+            _METHOD,
+            "NATS",
+            "The most KL divergence from one round's posterior to the next.",
+            "1.0; with pli-paper 0.5",
         ),
     ] = None,
     max_simulations: Annotated[

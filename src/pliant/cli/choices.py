@@ -1,5 +1,6 @@
 """Names on the command line -> classes: the only place where strings choose them."""
 
+import dataclasses
 import difflib
 import importlib
 from collections.abc import Callable, Mapping
@@ -65,14 +66,21 @@ def build_method(
         TypeError, ValueError: If an option is out of range.
     """
     options: dict[str, Any] = {name: value for name, value in numbers.items() if value is not None}
-    if discrepancy is not None:
-        options["discrepancy"] = _load(DISCREPANCIES[discrepancy])()
-    if family is not None:
-        options["family"] = _load(FAMILIES[family])()
-    if epsilon is not None:
-        options["bandwidth"] = _load("pliant.bandwidths.trust_region:TrustRegion")(epsilon=epsilon)
     build = _load(METHODS[method])
-    return build(n_obs, **options) if method == "pli-paper" else build(**options)
+    built = build(n_obs, **options) if method == "pli-paper" else build(**options)
+    chosen: dict[str, Any] = {}
+    if discrepancy is not None:
+        chosen["discrepancy"] = _load(DISCREPANCIES[discrepancy])
+    if family is not None:
+        chosen["family"] = _load(FAMILIES[family])
+    changes = {
+        name: kind()
+        for name, kind in chosen.items()
+        if not isinstance(getattr(built, name), kind)  # the method's own is set up for it
+    }
+    if epsilon is not None:
+        changes["bandwidth"] = dataclasses.replace(built.bandwidth, epsilon=epsilon)
+    return dataclasses.replace(built, **changes)
 
 
 def _load(path: str) -> Any:
