@@ -325,7 +325,7 @@ def test_a_run_prints_its_end(task_run):
     assert lines[0].startswith(
         "gaussian_location: 20 observations, 10 parameters; 2 rounds of 4,000"
     )
-    assert lines[1] == "finished: All 2 rounds were made."
+    assert lines[1] == "finished: 2 rounds of 2."
     assert re.search(r"mean +sd +5 % +50 % +95 % +truth", task_run.output)
     assert re.search(r"theta\[9\].* -0\.3725\b", task_run.output)
     assert re.search(r"2 rounds, [\d,]+ simulations, \d+\.\d seconds", task_run.output)
@@ -337,7 +337,7 @@ def test_show_prints_a_run(task_run):
     outcome = pliant_command("show", task_run.folder)
     assert outcome.exit_code == 0
     lines = outcome.stdout.splitlines()
-    assert lines[0] == "finished: All 2 rounds were made."
+    assert lines[0] == "finished: 2 rounds of 2."
     assert lines[1] == (
         "gaussian_location: 20 observations, seed 3, "
         "PLI(rounds=2, n_params=200, n_sims=20, family=Gaussian())"
@@ -429,7 +429,7 @@ def test_ctrl_c_saves_the_last_finished_round(model, monkeypatch):
     interrupted_at(monkeypatch, 2)
     outcome = pliant_command("run", f"{model}:problem", *TINY, "--out", "run")
     assert outcome.exit_code == 130
-    assert "interrupted: Interrupted; 1 rounds were finished." in outcome.stdout
+    assert "interrupted: 1 round of 2." in outcome.stdout
     assert pliant.load("run").status == "interrupted"
     assert len(pliant.load("run").history) == 1
 
@@ -438,7 +438,7 @@ def test_ctrl_c_in_the_first_round_writes_nothing(model, monkeypatch, tmp_path):
     interrupted_at(monkeypatch, 1)
     outcome = pliant_command("run", f"{model}:problem", *TINY, "--out", "run")
     assert outcome.exit_code == 130
-    assert "No round gave a posterior, so nothing was written." in outcome.stderr
+    assert "Interrupted before a round was finished" in outcome.stderr
     assert list(tmp_path.iterdir()) == []
 
 

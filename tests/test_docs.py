@@ -1,5 +1,6 @@
 """The pages' own code is run, word for word, with smaller budgets."""
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -13,13 +14,14 @@ ROOT = Path(__file__).parent.parent
 
 @pytest.fixture
 def small_budgets(monkeypatch):
-    """PLI with few parameters, draws and rounds, whatever a page asks for."""
-    real = pliant.PLI
+    """Runs with few parameters, draws and rounds, whatever a page asks for."""
+    real = pliant.infer
+    small = {"rounds": 2, "n_params": 150, "n_sims": 20, "noise_limit": None}
 
-    def smaller(**options):
-        return real(**{**options, "rounds": 2, "n_params": 150, "n_sims": 20, "noise_limit": None})
+    def smaller(problem, method, **options):
+        return real(problem, dataclasses.replace(method, **small), **options)
 
-    monkeypatch.setattr(pliant, "PLI", smaller)
+    monkeypatch.setattr(pliant, "infer", smaller)
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/howto.md"])

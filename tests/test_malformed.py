@@ -3,10 +3,12 @@
 One table of calls, each with a strategy for values that are wrong: a new option costs one line.
 """
 
+import dataclasses
 import math
 import traceback
 from fractions import Fraction
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pliant
+import pliant.problem
 from pliant.families.gaussian import GaussianDensity
 from pliant.posterior import Posterior
 from pliant.prior import read_prior
@@ -58,7 +61,10 @@ OBJECT = STRANGE | BOOLEANS | FRACTIONAL | st.integers() | st.none()
 NOT_SEED = not_integer(at_least=0) | st.integers(min_value=2**32) | st.none()
 NOT_FLAG = STRANGE | FRACTIONAL | st.integers() | st.none()
 NOT_SCALE = st.one_of(
-    STRANGE.filter(lambda v: v != [] and v != "pilot"),
+    TEXT.map(lambda text: text + "!"),
+    st.complex_numbers(allow_nan=False),
+    st.dictionaries(TEXT, st.integers(), max_size=1),
+    st.sampled_from([object(), int, len, b"1", np.datetime64("2020-01-01")]),
     st.lists(st.floats(max_value=0) | NOT_FINITE, min_size=2, max_size=2),
     st.sampled_from([[1.0, 1e300], [1e-300, 1.0], np.ones((2, 2)), 1.0, [1.0, [2.0]], [None, 1]]),
 )
@@ -125,7 +131,9 @@ NOT_THETA = st.one_of(
     OBJECT,
     st.dictionaries(TEXT, st.floats(), max_size=2),
     st.fixed_dictionaries({"mu": st.floats(), "sigmas": st.floats()}),
-    st.fixed_dictionaries({"mu": STRANGE.filter(lambda v: v != []), "sigma": st.just([1.0, 1.0])}),
+    st.fixed_dictionaries(
+        {"mu": STRANGE.filter(lambda v: not isinstance(v, list)), "sigma": st.just([1.0, 1.0])}
+    ),
     st.fixed_dictionaries({"mu": st.floats(), "sigma": st.floats() | st.just([1.0, 1.0, 1.0])}),
     st.fixed_dictionaries(
         {
@@ -206,10 +214,17 @@ def task(call, name):
     return lambda value: getattr(pliant.tasks.get("gaussian_location"), call)(**{name: value})
 
 
+@pytest.fixture(autouse=True)
+def _read_once(monkeypatch):
+    """Problems with the prior above share what was read of it."""
+    monkeypatch.setattr(
+        pliant.problem, "read_prior", lambda prior: READ if prior is PRIOR else read_prior(prior)
+    )
+
+
+READ = read_prior(PRIOR)
 PROBLEM = problem()
-POSTERIOR = Posterior(
-    read_prior(PRIOR).space, GaussianDensity(jnp.zeros(3), jnp.zeros(3), jnp.zeros((3, 3)))
-)
+POSTERIOR = Posterior(READ.space, GaussianDensity(jnp.zeros(3), jnp.zeros(3), jnp.zeros((3, 3))))
 
 COUNT = not_integer(at_least=1)
 POSITIVE = not_real(above=0)
@@ -233,7 +248,7 @@ CASES = {
     "Problem(simulator)": (
         "simulator",
         option(problem, "simulator"),
-        OBJECT.filter(lambda v: v not in (int, len)),
+        OBJECT,
     ),
     "Problem(simulator that fails)": (
         "simulator",
@@ -259,7 +274,7 @@ CASES = {
         },
     ),
     "PLI.paper(n_obs)": ("n_obs", lambda value: pliant.PLI.paper(value), COUNT | st.none()),
-    **lazy("TrustRegion", {"epsilon": POSITIVE | st.none()}),
+    **lazy("TrustRegion", {"epsilon": POSITIVE | st.none(), "path": OBJECT}),
     **lazy("Quantile", {"alpha": SHARE | st.none()}),
     **lazy("EffectiveSampleSize", {"fraction": SHARE | st.none()}),
     **lazy("PartitionFunction", {"n_sets": COUNT | st.none()}),
@@ -355,7 +370,7 @@ def test_malformed_input_is_named(case):
     argument, call, wrong = CASES[case]
 
     @settings(
-        max_examples=12,  # times 60 cases: above 700 inputs
+        max_examples=25,  # times 60 cases: above a thousand inputs
         derandomize=True,
         database=None,
         deadline=None,
@@ -371,3 +386,30 @@ def test_malformed_input_is_named(case):
         assert "/pliant/" in origin, f"from {origin}: {raised.value}"
 
     check()
+
+
+def test_every_option_is_in_the_table():
+    kinds = {name: getattr(pliant, name) for name in pliant.__all__}
+    options = {
+        f"{name}({field.name})"
+        for name, kind in kinds.items()
+        if isinstance(kind, type) and issubclass(kind, eqx.Module) and kind is not Posterior
+        for field in dataclasses.fields(kind)
+    }
+    assert options - set(CASES) == set()
+
+
+def broken_everywhere(key, theta):
+    return jnp.full(2, jnp.nan)
+
+
+def broken_at_times(key, theta):
+    return jnp.where(jax.random.bernoulli(key, 0.5), simulator(key, theta), jnp.inf)
+
+
+@pytest.mark.parametrize("function", [broken_everywhere, broken_at_times])
+def test_draws_that_are_not_finite_never_reach_the_samples(function):
+    result = infer(problem=problem(simulator=function))
+    assert (result.status == "finished") == (function is broken_at_times)
+    for leaf in jax.tree.leaves(result.posterior.sample(100)):
+        assert np.all(np.isfinite(leaf))

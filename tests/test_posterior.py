@@ -7,7 +7,7 @@ import numpyro.distributions as dist
 import pytest
 
 import pliant
-from pliant.families.gaussian import Gaussian
+from pliant.families.gaussian import Gaussian, GaussianDensity
 from pliant.families.mixture import GaussianMixture
 from pliant.families.spline_flow import SplineFlow
 from pliant.posterior import Posterior
@@ -120,3 +120,42 @@ def test_wrong_arguments_are_named(n, seed, name):
 
 def test_public_name():
     assert pliant.Posterior is Posterior
+
+
+def normal_in_z(prior, sd):
+    """A posterior that is normal in z, which costs no fit."""
+    space = read_prior(prior).space
+    dim = space.dim
+    density = GaussianDensity(jnp.full(dim, 0.3), jnp.full(dim, np.log(sd)), jnp.zeros((dim, dim)))
+    return Posterior(space, density)
+
+
+def test_map_at_the_edge_of_a_support():
+    """A normal that is wide in z has its highest density at both ends of an interval."""
+    for sd in (2.0, 6.0):
+        posterior = normal_in_z(dist.Uniform(0, 1), sd)
+        best = posterior.log_prob(posterior.map())
+        samples = posterior.log_prob(posterior.sample(5000, seed=9))
+        assert np.all(np.isfinite(samples))
+        # Float32 holds the density near the edge to 1e-7 of the interval over the distance to it.
+        assert best >= samples.max() - 0.02
+
+
+def test_odd_values_have_the_density_zero_or_one_that_is_finite():
+    posterior = normal_in_z({"s": dist.HalfNormal(1.0), "u": dist.Uniform(1.0, 2.0)}, 0.5)
+    s = np.array([1e300, np.nan, -1.0, np.inf, -np.inf, 1.0, 1.0])
+    u = np.array([1.5, 1.5, 1.5, 1.5, 1.5, np.nan, 1e300])
+    assert np.all(np.isneginf(posterior.log_prob({"s": s, "u": u})))
+    edge = posterior.log_prob({"s": np.ones(2), "u": np.array([1.0, 2.0])})
+    assert np.all(np.isfinite(edge))
+    assert np.all(np.isfinite(posterior.log_prob({"s": [1, 2], "u": [1, 2]})))  # integers, lists
+
+
+def test_one_seed_gives_one_sample():
+    posterior = normal_in_z(dist.Normal(np.zeros(2), 1), 0.5)
+    assert posterior.sample(4).shape == (4, 2)
+    np.testing.assert_array_equal(posterior.sample(4, seed=3), posterior.sample(4, seed=3))
+    assert not np.any(posterior.sample(4, seed=3) == posterior.sample(4, seed=4))
+    with pytest.raises(ValueError, match="seed"):
+        posterior.sample(4, seed=2**32)
+    assert posterior.to_arviz(7).posterior["theta"].shape == (1, 7, 2)

@@ -1,11 +1,14 @@
 """A result in a folder: the same bits come back, and nothing but data is read."""
 
+import functools
 import json
+import re
 
 import jax
 import numpy as np
 import numpyro.distributions as dist
 import pytest
+from numpyro.distributions.transforms import OrderedTransform
 
 import pliant
 from pliant.history import History
@@ -20,6 +23,12 @@ PRIORS = {
         "t": dist.TruncatedNormal(0, 1, low=-1.0),
     },
     "single": dist.Dirichlet(np.ones(4, np.float32)),
+    "far": {
+        "bounds": dist.Uniform(np.array([1e6, -0.1], np.float32), np.array([1e6 + 9, 0.3])),
+        "ordered": dist.TransformedDistribution(
+            dist.Normal(np.zeros(3), 1).to_event(1), OrderedTransform()
+        ),
+    },
 }
 FAMILIES = {
     "gaussian": pliant.Gaussian(),
@@ -28,6 +37,12 @@ FAMILIES = {
 }
 
 
+@pytest.fixture
+def saved(tmp_path):
+    return make().save(tmp_path / "run")
+
+
+@functools.cache
 def make(prior="dict", family="gaussian"):
     read = read_prior(PRIORS[prior])
     z = read.sample(jax.random.key(0), 300)
@@ -105,6 +120,124 @@ def test_only_plain_data_of_plain_classes_is_read(tmp_path):
     np.savez(tmp_path / "posterior.npz", **arrays)
     with pytest.raises(ValueError, match=r"pickle|posterior"):
         pliant.load(tmp_path)
+
+
+def edit_json(path, change):
+    data = json.loads(path.read_text())
+    change(data)
+    path.write_text(json.dumps(data))
+
+
+def edit_arrays(path, **changes):
+    with np.load(path) as file:
+        arrays = dict(file)
+    np.savez(path, **{name: a for name, a in {**arrays, **changes}.items() if a is not None})
+
+
+def put(*names, value):
+    """A change of JSON data: the entry under ``names`` becomes ``value``."""
+
+    def change(data):
+        for name in names[:-1]:
+            data = data[name]
+        data[names[-1]] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        put("format", value=2),
+        put("format", value=None),
+        lambda data: data.pop("format"),
+        lambda data: data.pop("seed"),
+        lambda data: data.pop("space"),
+        put("method", value="PLI"),
+        put("method", value={"class": "MMD"}),  # no method, and without a family
+        put("method", "class", value="Result"),
+        put("method", "n_parameters", value=5),
+        put("method", "rounds", value=-1),
+        put("method", "family", value={"class": "GaussianMixture"}),
+        put("method", "family", value=None),
+        put("space", "names", value=["a", "z"]),
+        put("space", "shapes", value=[[2], [3], []]),
+        put("space", "supports", value=[]),
+        put("space", "supports", 0, "kind", value="Path"),
+        put("space", "supports", 0, "kind", value="_Sphere"),
+        put("space", "supports", 0, "values", value={}),
+    ],
+)
+def test_a_result_of_something_else_is_refused(saved, change):
+    edit_json(saved / "result.json", change)
+    with pytest.raises(ValueError, match=re.escape(str(saved))):
+        pliant.load(saved)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"loc": np.zeros(3)},
+        {"scale": np.ones((4, 1))},
+        {"loc": np.full(4, np.nan)},
+        {"density_0": np.zeros(5)},
+        {"density_0": np.full(4, np.inf)},
+        {"density_1": None},
+        {"density_0": np.array(["a", "b", "c", "d"])},
+    ],
+)
+def test_arrays_of_something_else_are_refused(saved, changes):
+    edit_arrays(saved / "posterior.npz", **changes)
+    with pytest.raises(ValueError, match=re.escape(str(saved))):
+        pliant.load(saved)
+
+
+@pytest.mark.parametrize("name", ["posterior.npz", "history.json"])
+def test_a_missing_part_is_named(saved, name):
+    (saved / name).unlink()
+    with pytest.raises(FileNotFoundError, match=name):
+        pliant.load(saved)
+
+
+@pytest.mark.parametrize("text", ["3", '"rows"', "[1, 2]", "[[1]]"])
+def test_a_history_of_something_else_is_refused(saved, text):
+    (saved / "history.json").write_text(text)
+    with pytest.raises(ValueError, match=re.escape(str(saved))):
+        pliant.load(saved)
+
+
+def test_what_is_broken_off_while_it_overwrites_is_no_result(saved, monkeypatch):
+    def fail(path, data):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("pliant.result.write_json", fail)
+    with pytest.raises(OSError, match="no space"):
+        make().save(saved, overwrite=True)
+    with pytest.raises(FileNotFoundError, match="holds no result"):
+        pliant.load(saved)
+
+
+def test_a_run_can_be_saved(tmp_path):
+    def simulator(key, theta):
+        return theta["mu"] + theta["sd"] * jax.random.normal(key, (2,))
+
+    problem = pliant.Problem(
+        {"sd": dist.HalfNormal(1.0), "mu": dist.Normal(0, 1)}, simulator, np.zeros((5, 2))
+    )
+    method = pliant.PLI(rounds=1, n_params=100, n_sims=10, family=pliant.Gaussian())
+    result = pliant.infer(problem, method, progress=False)
+    loaded = pliant.load(result.save(tmp_path / "a" / "run"))
+    before, after = (r.posterior.sample(100) for r in (result, loaded))
+    jax.tree.map(np.testing.assert_array_equal, before, after)
+    assert len(loaded.history) == 1
+    for name in result.history.columns:
+        wanted = np.asarray(result.history[name], float)
+        wanted[~np.isfinite(wanted)] = np.nan  # JSON has no infinity
+        np.testing.assert_array_equal(np.asarray(loaded.history[name], float), wanted)
+    assert str(loaded.posterior.summary()) == str(result.posterior.summary())
+    assert sorted(p.name for p in (tmp_path / "a" / "run").iterdir()) == [
+        *("history.json", "posterior.npz", "result.json")
+    ]
 
 
 def test_history_columns_and_rows():

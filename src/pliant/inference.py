@@ -92,9 +92,9 @@ def infer(
                 if stop is not None:
                     break
         except KeyboardInterrupt:
-            stop = Stop("interrupted", f"Interrupted after {_rounds(len(history))}.")
+            stop = Stop("interrupted", f"{_rounds(len(history))} of {method.rounds}.")
     if stop is None:
-        stop = Stop("finished", f"Finished after {_rounds(method.rounds)}.")
+        stop = Stop("finished", f"{_rounds(method.rounds)} of {method.rounds}.")
     return Result(
         posterior=_posterior(problem, method, state),
         history=history,

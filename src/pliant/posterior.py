@@ -121,7 +121,7 @@ def _minus_log_prob_and_gradient(posterior: Posterior, z: Float[Array, " dim"]) 
 
 def _inside(space: Space, theta: PyTree) -> np.ndarray:
     checks = [
-        np.asarray(jax.vmap(lambda x, s=support: jnp.all(s(x)))(leaf))
+        np.asarray(jax.vmap(lambda x, s=support: jnp.all(s(x)) & jnp.all(jnp.isfinite(x)))(leaf))
         for support, leaf in zip(space.supports, space.leaves(theta), strict=True)
     ]
     return np.all(checks, axis=0)

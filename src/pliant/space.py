@@ -31,6 +31,13 @@ class Space(eqx.Module):
     loc: Float[Array, " dim"]
     scale: Float[Array, " dim"]
 
+    def __check_init__(self):
+        if not len(self.labels) == len(self.shapes) == len(self.supports):
+            raise ValueError(
+                "supports: expected one name, shape and support for each entry, got names "
+                f"{self.names}, shapes {self.shapes} and supports {self.supports}."
+            )
+
     @property
     def dim(self) -> int:
         """The length of z."""
@@ -82,11 +89,10 @@ class Space(eqx.Module):
         Raises:
             TypeError, ValueError: If names or shapes are not those of the prior.
         """
-        leaves = self.leaves(theta)
-        arrays = [
-            jnp.asarray(check_numbers(f"theta{label}", leaf), dtype=float)
-            for label, leaf in zip(self.labels, leaves, strict=True)
-        ]
+        labelled = zip(self.labels, self.leaves(theta), strict=True)
+        numbers = [check_numbers(f"theta{label}", leaf) for label, leaf in labelled]
+        with np.errstate(over="ignore"):  # beyond single precision is infinite, and outside
+            arrays = [jnp.asarray(array, float) for array in numbers]
         batches = set()
         for label, shape, array in zip(self.labels, self.shapes, arrays, strict=True):
             cut = array.ndim - len(shape)

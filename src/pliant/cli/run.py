@@ -12,6 +12,8 @@ from pliant.cli.report import console, counted, print_files, print_status, print
 from pliant.cli.run_folder import check_folder, named, write_run
 from pliant.cli.target import read_target
 
+_NO_POSTERIOR = "No round gave a posterior, so nothing was written."
+_NOTHING = {"interrupted": "Interrupted before a round was finished: nothing was written."}
 _EXIT_CODES = {"failed": 1, "diverged": 1, "interrupted": 130}
 
 
@@ -66,12 +68,12 @@ def run_target(
         )
         result = infer(problem, inference, seed=seed, **budget)
     except KeyboardInterrupt:
-        typer.echo("Interrupted before a round was finished: nothing was written.", err=True)
+        typer.echo(_NOTHING["interrupted"], err=True)
         return _EXIT_CODES["interrupted"]
 
     print_status(out, result.status, result.message)
     if isinstance(result.posterior.density, Prior):
-        typer.echo("No round gave a posterior, so nothing was written.", err=True)
+        typer.echo(_NOTHING.get(result.status, _NO_POSTERIOR), err=True)
         return _EXIT_CODES.get(result.status, 1)
     with Console(stderr=True).status("writing"):
         samples = write_run(folder, result, target, given, overwrite=overwrite)

@@ -29,8 +29,11 @@ def as_divisors(scale: Any) -> Array | None:
             "scale: expected None or a vector with one divisor for each feature of the flattened "
             f"event, got an array of shape {values.shape}."
         )
-    if not (np.isfinite(values).all() and (values > 0).all()):
-        raise ValueError(f"scale: expected finite positive divisors, got {values}.")
+    single = np.finfo(np.float32)
+    if not np.all((values >= single.tiny) & (values <= single.max)):
+        raise ValueError(
+            f"scale: expected positive divisors in the range of single precision, got {values}."
+        )
     return jnp.asarray(values)
 
 
