@@ -50,6 +50,7 @@ def infer(
     check_instance("problem", problem, Problem, "pliant.Problem(prior, simulator, observed)")
     check_instance("method", method, AbstractMethod, "pliant.PLI()")
     check_seed("seed", seed)
+    check_instance("progress", progress, bool, "True")
     if max_seconds is not None:
         check_real("max_seconds", max_seconds, above=0)
     if callback is not None and not callable(callback):

@@ -105,6 +105,7 @@ class PLI(AbstractMethod):
             n_obs: N, the number of observations.
             **options: Anything that PLI takes, in place of the paper's setting.
         """
+        check_integer("n_obs", n_obs, at_least=1)
         training = Training(steps=200_000, rate=1e-4, every=1000, patience=200)
         settings = {
             "rounds": 20,
