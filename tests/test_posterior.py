@@ -1,5 +1,7 @@
 """Densities in the user's own space: normalised, true to their samples, on the support."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,35 +21,49 @@ FAMILIES = {
     "mixture": GaussianMixture(components=3),
     "flow": SplineFlow(layers=2, width=16, training=Training(steps=100)),
 }
-ONE = {
-    "bounded": (dist.Uniform(-1, 3), np.linspace(-1, 3, 40_001)),
-    "positive": (dist.LogNormal(0, 0.5), np.linspace(1e-4, 30, 60_001)),
-    "real": (dist.Normal(2, 3), np.linspace(-40, 40, 40_001)),
+PRIORS = {
+    "bounded": {"x": dist.Uniform(-1, 3)},
+    "positive": {"x": dist.LogNormal(0, 0.5)},
+    "real": {"x": dist.Normal(2, 3)},
+    "simplex": dist.Dirichlet(jnp.array([2.0, 3.0, 2.5])),
+    "names": {"b": dist.Normal(0, 1), "a": dist.HalfNormal(1.0)},
+    "mixed": {"x": dist.Uniform(-1, 3), "s": dist.LogNormal(0, 1)},
+    "vector": {"v": dist.Normal(0, 1).expand([2]), "s": dist.Uniform(0, 1)},
+}
+GRIDS = {
+    "bounded": np.linspace(-1, 3, 40_001),
+    "positive": np.linspace(1e-4, 30, 40_001),
+    "real": np.linspace(-40, 40, 40_001),
 }
 
 
+@functools.cache
+def space_and_draws(prior):
+    read = read_prior(PRIORS[prior])
+    return read.space, read.sample(jax.random.key(0), 1500)
+
+
+@functools.cache
 def posterior_of(prior, family):
     """A posterior that is neither the prior nor symmetric, fitted to weighted prior draws."""
-    prior = read_prior(prior)
-    z = prior.sample(jax.random.key(0), 1500)
+    space, z = space_and_draws(prior)
     density, _ = FAMILIES[family].fit(
         jax.random.key(1), z, 0.8 * z[:, 0] - 0.3 * z[:, 0] ** 2, None
     )
-    return Posterior(prior.space, density)
+    return Posterior(space, density)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("support", ONE)
+@pytest.mark.parametrize("support", GRIDS)
 def test_one_dimension(support, family):
-    distribution, grid = ONE[support]
-    posterior = posterior_of({"x": distribution}, family)
+    grid, posterior = GRIDS[support], posterior_of(support, family)
     middle = (grid[1:] + grid[:-1]) / 2
     density = np.exp(posterior.log_prob({"x": middle}))
     step = grid[1] - grid[0]
     assert density.sum() * step == pytest.approx(1, abs=3e-3)  # the midpoint rule's error
 
     samples = posterior.sample(4000, seed=2)["x"]
-    assert np.all(np.asarray(distribution.support(jnp.asarray(samples))))
+    assert np.all(np.asarray(PRIORS[support]["x"].support(jnp.asarray(samples))))
     cdf = np.interp(np.sort(samples), middle, np.cumsum(density) * step)
     distance = np.abs(cdf - (np.arange(4000) + 0.5) / 4000).max()
     assert distance < 1.95 / np.sqrt(4000)  # Kolmogorov-Smirnov at the level 0.001
@@ -56,7 +72,7 @@ def test_one_dimension(support, family):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_simplex(family):
     """The density of a simplex is one of its first two coordinates, as numpyro's is."""
-    posterior = posterior_of(dist.Dirichlet(jnp.array([2.0, 3.0, 2.5])), family)
+    posterior = posterior_of("simplex", family)
     samples = posterior.sample(3000)
     np.testing.assert_allclose(samples.sum(axis=1), 1, atol=1e-5)
     assert samples.min() > 0
@@ -69,13 +85,13 @@ def test_simplex(family):
 
 
 def test_outside_of_the_support_the_density_is_zero():
-    posterior = posterior_of({"x": dist.Uniform(-1, 3)}, "gaussian")
+    posterior = posterior_of("bounded", "gaussian")
     values = posterior.log_prob({"x": np.array([-1.5, 0.0, 3.5])})
     assert list(np.isneginf(values)) == [True, False, True]
 
 
 def test_batches_and_names():
-    posterior = posterior_of({"b": dist.Normal(0, 1), "a": dist.HalfNormal(1.0)}, "gaussian")
+    posterior = posterior_of("names", "gaussian")
     theta = posterior.sample(6)
     assert list(theta) == ["a", "b"] or list(theta) == ["b", "a"]
     one = posterior.log_prob({"a": float(theta["a"][0]), "b": float(theta["b"][0])})
@@ -90,13 +106,13 @@ def test_batches_and_names():
 
 
 def test_map_beats_every_sample():
-    posterior = posterior_of({"x": dist.Uniform(-1, 3), "s": dist.LogNormal(0, 1)}, "flow")
+    posterior = posterior_of("mixed", "flow")
     best = posterior.log_prob(posterior.map())
     assert best >= posterior.log_prob(posterior.sample(5000, seed=9)).max() - 1e-3
 
 
 def test_summary_is_that_of_the_samples():
-    posterior = posterior_of({"v": dist.Normal(0, 1).expand([2]), "s": dist.Beta(2, 3)}, "gaussian")
+    posterior = posterior_of("vector", "gaussian")
     summary = posterior.summary(500, seed=3)
     samples = posterior.sample(500, seed=3)
     assert summary.names == ("v[0]", "v[1]", "s")
@@ -107,13 +123,13 @@ def test_summary_is_that_of_the_samples():
 
 
 def test_to_arviz():
-    idata = posterior_of({"x": dist.Normal(0, 1)}, "gaussian").to_arviz(50)
+    idata = posterior_of("real", "gaussian").to_arviz(50)
     assert idata.posterior["x"].shape == (1, 50)
 
 
 @pytest.mark.parametrize(("n", "seed", "name"), [(0, 0, "n"), (1.5, 0, "n"), (5, -1, "seed")])
 def test_wrong_arguments_are_named(n, seed, name):
-    posterior = posterior_of({"x": dist.Normal(0, 1)}, "gaussian")
+    posterior = posterior_of("real", "gaussian")
     with pytest.raises((TypeError, ValueError), match=name):
         posterior.sample(n, seed=seed)
 

@@ -43,12 +43,17 @@ def saved(tmp_path):
 
 
 @functools.cache
-def make(prior="dict", family="gaussian"):
+def space_and_draws(prior):
     read = read_prior(PRIORS[prior])
-    z = read.sample(jax.random.key(0), 300)
+    return read.space, read.sample(jax.random.key(0), 300)
+
+
+@functools.cache
+def make(prior="dict", family="gaussian"):
+    space, z = space_and_draws(prior)
     density, _ = FAMILIES[family].fit(jax.random.key(1), z, z[:, 0], None)
     return Result(
-        posterior=Posterior(read.space, density),
+        posterior=Posterior(space, density),
         history=History([{"round": 1, "kl": 0.5, "distance_se": float("nan")}]),
         status="finished",
         message="Finished after 1 round.",
@@ -57,8 +62,13 @@ def make(prior="dict", family="gaussian"):
     )
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize(
+    ("prior", "family"),
+    [
+        *(("dict", "gaussian"), ("dict", "mixture"), ("dict", "flow")),
+        *(("single", "mixture"), ("far", "gaussian")),
+    ],
+)
 def test_the_same_bits_come_back(tmp_path, prior, family):
     result = make(prior, family)
     loaded = pliant.load(result.save(tmp_path / "run"))
