@@ -1,8 +1,8 @@
 """Rational-quadratic coupling layers, with the batch on the last axis.
 
 Written by hand: with the batch last, XLA vectorises the splines over it on a CPU, and a
-gradient step takes 0.55 to 0.65 of the time of the same layers in flowjax, whose spline is
-the oracle in the tests. Neural Spline Flows, Durkan et al. 2019.
+gradient step takes 0.55 (batches of 1000) to 0.8 (of 125) of the time of the same layers in
+flowjax, whose spline is the oracle in the tests. Neural Spline Flows, Durkan et al. 2019.
 """
 
 import math
