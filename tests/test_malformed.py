@@ -413,3 +413,10 @@ def test_draws_that_are_not_finite_never_reach_the_samples(function):
     assert (result.status == "finished") == (function is broken_at_times)
     for leaf in jax.tree.leaves(result.posterior.sample(100)):
         assert np.all(np.isfinite(leaf))
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.endswith("(seed)")])
+def test_seeds_that_jax_would_shorten_are_refused(case):
+    for seed in (2**32, 2**64):
+        with pytest.raises(ValueError, match=r"seed: expected an integer below 2\*\*32"):
+            CASES[case][1](seed)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from pliant.checks import check_integer
+from pliant.checks import check_integer, check_seed
 from pliant.discrepancies.base import AbstractDiscrepancy
 from pliant.discrepancies.blocks import map_blocks
 from pliant.discrepancies.scaling import as_divisors, as_rows, check_same_features
@@ -55,7 +55,7 @@ class SlicedWasserstein(AbstractDiscrepancy):
 
     def __check_init__(self):
         check_integer("n_projections", self.n_projections, at_least=1)
-        check_integer("seed", self.seed, at_least=0)
+        check_seed("seed", self.seed)
 
     @eqx.filter_jit
     def prepare(self, observed: Float[Array, "N *event"]) -> SlicedWassersteinState:
