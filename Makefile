@@ -5,6 +5,7 @@ BIN := .venv/bin
 .PHONY: demo test lint types unit clean
 
 demo: .venv/ready
+	rm -rf runs/demo
 	$(BIN)/pliant run slcp --n-obs 100 --out runs/demo
 
 test: lint types unit
