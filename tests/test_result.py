@@ -1,9 +1,12 @@
 """A result in a folder: the same bits come back, and nothing but data is read."""
 
+import dataclasses
 import functools
 import json
 import re
+from typing import ClassVar
 
+import equinox as eqx
 import jax
 import numpy as np
 import numpyro.distributions as dist
@@ -11,6 +14,7 @@ import pytest
 from numpyro.distributions.transforms import OrderedTransform
 
 import pliant
+from pliant.discrepancies.base import AbstractDiscrepancy
 from pliant.history import History
 from pliant.posterior import Posterior
 from pliant.prior import read_prior
@@ -30,8 +34,9 @@ PRIORS = {
         ),
     },
 }
+GAUSSIAN = pliant.Gaussian()
 FAMILIES = {
-    "gaussian": pliant.Gaussian(),
+    "gaussian": GAUSSIAN,
     "mixture": pliant.GaussianMixture(components=2),
     "flow": pliant.SplineFlow(layers=2, width=8, training=pliant.Training(steps=50)),
 }
@@ -59,6 +64,7 @@ def make(prior="dict", family="gaussian"):
         message="Finished after 1 round.",
         method=pliant.PLI(family=FAMILIES[family], discrepancy=pliant.MMD(lengthscales=(1.0, 2.0))),
         seed=7,
+        observed_shape=(10, 2),
     )
 
 
@@ -95,9 +101,44 @@ def test_nothing_is_replaced_silently(tmp_path):
 def test_without_a_round_there_is_nothing_to_save(tmp_path):
     result = make()
     prior = read_prior(PRIORS["dict"])
-    empty = Result(Posterior(prior.space, prior), History(), "failed", "", result.method, 0)
+    empty = Result(
+        Posterior(prior.space, prior), History(), "failed", "", result.method, 0, (10, 2)
+    )
     with pytest.raises(ValueError, match="No round"):
         empty.save(tmp_path)
+
+
+class Skewed(AbstractDiscrepancy):
+    """A user's own class."""
+
+    power: float = eqx.field(static=True, default=1.0)
+    scale: None = None
+    min_draws: ClassVar[int] = 1
+
+    def prepare(self, observed):
+        return observed.mean()
+
+    def measure(self, key, state, thetas, x, ok):
+        return abs(x.mean(axis=(1, 2)) - state) ** self.power, state
+
+
+def test_a_run_with_a_users_class_is_read_when_the_class_is_passed(tmp_path):
+    own = dataclasses.replace(make(), method=pliant.PLI(discrepancy=Skewed(2.0), family=GAUSSIAN))
+    own.save(tmp_path)
+    with pytest.raises(ValueError, match=r"Skewed.*classes=\[\.\.\.\]"):
+        pliant.load(tmp_path)
+    loaded = pliant.load(tmp_path, classes=[Skewed])
+    assert loaded.method == own.method
+    np.testing.assert_array_equal(
+        loaded.posterior.sample(10)["a"], make().posterior.sample(10)["a"]
+    )
+
+
+def test_a_folder_must_be_a_path():
+    with pytest.raises(TypeError, match="folder"):
+        make().save(5)
+    with pytest.raises(TypeError, match="folder"):
+        pliant.load(5)
 
 
 def test_missing_and_damaged_files_are_named(tmp_path):

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from pliant.families.mixture import GaussianMixture as GaussianMixture
     from pliant.families.spline_flow import SplineFlow as SplineFlow
     from pliant.inference import infer as infer
+    from pliant.kernels import EpanechnikovKernel as EpanechnikovKernel
+    from pliant.kernels import ExponentialKernel as ExponentialKernel
+    from pliant.kernels import GaussianKernel as GaussianKernel
+    from pliant.kernels import UniformKernel as UniformKernel
     from pliant.methods.pli import PLI as PLI
     from pliant.partition import PartitionFunction as PartitionFunction
     from pliant.posterior import Posterior as Posterior
@@ -34,9 +38,12 @@ __version__ = "0.1.0"
 _MODULES = {
     "EffectiveSampleSize": "bandwidths.ess",
     "Energy": "discrepancies.energy",
+    "EpanechnikovKernel": "kernels",
     "Euclidean": "discrepancies.euclidean",
+    "ExponentialKernel": "kernels",
     "Fixed": "bandwidths.fixed",
     "Gaussian": "families.gaussian",
+    "GaussianKernel": "kernels",
     "GaussianMixture": "families.mixture",
     "MMD": "discrepancies.mmd",
     "PLI": "methods.pli",
@@ -49,6 +56,7 @@ _MODULES = {
     "SplineFlow": "families.spline_flow",
     "Training": "training",
     "TrustRegion": "bandwidths.trust_region",
+    "UniformKernel": "kernels",
     "Wasserstein": "discrepancies.wasserstein",
     "infer": "inference",
     "load": "result",

@@ -2,6 +2,8 @@
 
 import math
 import numbers
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -78,6 +80,13 @@ def check_numbers(name: str, value: Any) -> np.ndarray:
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name}: expected real numbers, got the type {array.dtype}.")
     return array
+
+
+def check_path(name: str, value: Any) -> Path:
+    """``value`` as a path; a ``TypeError`` if it is neither text nor a path."""
+    if not isinstance(value, str | os.PathLike):
+        raise TypeError(f"{name}: expected a path, got {value!r} ({type(value).__name__}).")
+    return Path(value)
 
 
 def check_instance(name: str, value: Any, kind: type, example: str) -> None:

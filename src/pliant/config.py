@@ -1,7 +1,7 @@
 """Options as data: a method, family or discrepancy <-> plain JSON."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -22,18 +22,27 @@ def encode(value: Any) -> Any:
     return value
 
 
-def decode(data: Any) -> Any:
-    """The inverse of ``encode``. Only Pliant's own public classes can be named."""
+def decode(data: Any, classes: Iterable[type] = ()) -> Any:
+    """The inverse of ``encode``. Only Pliant's public classes and ``classes`` can be named."""
+    return _decode(data, tuple(classes))
+
+
+def _decode(data: Any, classes: tuple[type, ...]) -> Any:
     if isinstance(data, Mapping):
-        options = {name: decode(value) for name, value in data.items() if name != "class"}
-        return _class_named(data.get("class"))(**options)
+        options = {name: _decode(value, classes) for name, value in data.items() if name != "class"}
+        return _class_named(data.get("class"), classes)(**options)
     if isinstance(data, list):
-        return tuple(decode(entry) for entry in data)
+        return tuple(_decode(entry, classes) for entry in data)
     return data
 
 
-def _class_named(name: Any) -> Any:
+def _class_named(name: Any, classes: tuple[type, ...]) -> Any:
+    for kind in classes:
+        if kind.__name__ == name:
+            return kind
     kind = getattr(pliant, name) if name in pliant.__all__ else None
     if not (isinstance(kind, type) and issubclass(kind, eqx.Module)):
-        raise ValueError(f"class: {name!r} is not a class of Pliant.")
+        raise ValueError(
+            f"class: {name!r} is not a class of Pliant. If it is yours, pass classes=[...]"
+        )
     return kind

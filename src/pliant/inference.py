@@ -47,6 +47,54 @@ def infer(
     Raises:
         TypeError, ValueError: For mistakes that can be seen before the first round.
     """
+    _check(problem, method, seed, max_simulations, max_seconds, progress, callback)
+    start = time.monotonic()
+    run_key = jax.random.key(seed)
+    history = History()
+    state, simulations, stop = None, 0, None
+    with Display(method.rounds, enabled=progress) as display:
+        try:
+            state, simulations = method.init(jax.random.fold_in(run_key, 0), problem)
+            for index in range(1, method.rounds + 1):
+                most = simulations + method.simulations_per_round(problem)
+                stop = _budget(most, max_simulations, start, max_seconds)
+                if stop is not None:
+                    break
+                outcome = method.step(jax.random.fold_in(run_key, index), problem, state)
+                state, stop = outcome.state, outcome.stop
+                simulations += outcome.simulations
+                totals = {"simulations": simulations, "seconds": time.monotonic() - start}
+                history.append({"round": index, **outcome.row, **totals})
+                display.update(history[-1])
+                if stop is None and callback is not None:
+                    stop = _ask(callback, history[-1], _posterior(problem, method, state))
+                if stop is not None:
+                    break
+        except KeyboardInterrupt:
+            stop = Stop("interrupted", f"{_rounds(len(history))} of {method.rounds}.")
+    if stop is None:
+        stop = Stop("finished", f"{_rounds(method.rounds)} of {method.rounds}.")
+    return Result(
+        posterior=_posterior(problem, method, state),
+        history=history,
+        status=stop.status,
+        message=stop.message,
+        method=method,
+        seed=seed,
+        observed_shape=problem.observed.shape,
+    )
+
+
+def _check(
+    problem: Any,
+    method: Any,
+    seed: Any,
+    max_simulations: Any,
+    max_seconds: Any,
+    progress: Any,
+    callback: Any,
+) -> None:
+    """Raise for arguments of ``infer`` that cannot work."""
     check_instance("problem", problem, Problem, "pliant.Problem(prior, simulator, observed)")
     check_instance("method", method, AbstractMethod, "pliant.PLI()")
     check_seed("seed", seed)
@@ -63,47 +111,6 @@ def infer(
                 f"max_simulations: one round makes {one_round:,} simulator calls, so a budget of "
                 f"{max_simulations:,} allows none. Lower n_params or n_sims."
             )
-
-    start = time.monotonic()
-    run_key = jax.random.key(seed)
-    history = History()
-    state, simulations, stop = None, 0, None
-    with Display(method.rounds, enabled=progress) as display:
-        try:
-            state, simulations = method.init(jax.random.fold_in(run_key, 0), problem)
-            for index in range(1, method.rounds + 1):
-                cost = method.simulations_per_round(problem)
-                stop = _budget(simulations + cost, max_simulations, start, max_seconds)
-                if stop is not None:
-                    break
-                outcome = method.step(jax.random.fold_in(run_key, index), problem, state)
-                state, stop = outcome.state, outcome.stop
-                simulations += cost
-                seconds = time.monotonic() - start
-                row = {
-                    "round": index,
-                    **outcome.row,
-                    "simulations": simulations,
-                    "seconds": seconds,
-                }
-                history.append(row)
-                display.update(row)
-                if stop is None and callback is not None:
-                    stop = _ask(callback, row, _posterior(problem, method, state))
-                if stop is not None:
-                    break
-        except KeyboardInterrupt:
-            stop = Stop("interrupted", f"{_rounds(len(history))} of {method.rounds}.")
-    if stop is None:
-        stop = Stop("finished", f"{_rounds(method.rounds)} of {method.rounds}.")
-    return Result(
-        posterior=_posterior(problem, method, state),
-        history=history,
-        status=stop.status,
-        message=stop.message,
-        method=method,
-        seed=seed,
-    )
 
 
 def _posterior(problem: Problem, method: AbstractMethod, state: Any) -> Posterior:

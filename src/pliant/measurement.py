@@ -65,7 +65,7 @@ def measure_parameters(
         usable += float(np.sum(np.asarray(ok)[:count]))
         if partition is not None:
             log_z = partition.log_values(measure_key, thetas, x, ok)
-            log_partition.append(np.asarray(log_z, np.float64)[:count])
+            log_partition.append(log_z[:count])
         split = min(count, _SPLIT_PARAMETERS - start)
         if split > 0 and n_sims >= 2 * discrepancy.min_draws and n_sims > 1:
             some = jax.tree.map(lambda leaf, m=split: leaf[:m], thetas)

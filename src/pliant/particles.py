@@ -1,5 +1,7 @@
 """The particles of one round: parameters, their densities and distances; effective sample size."""
 
+import math
+
 import equinox as eqx
 import numpy as np
 from jaxtyping import Float
@@ -31,12 +33,22 @@ def normalise(log_weights: Float[np.ndarray, " K"]) -> Float[np.ndarray, " K"]:
 
 
 def effective_sample_size(log_weights: Float[np.ndarray, " K"]) -> float:
-    """``1 / sum(w^2)`` of the normalised weights: K if all are equal, 1 if one has everything."""
+    """``1 / sum(w^2)`` of the normalised weights: K if all are equal, 1 if one has everything.
+
+    Zero if no particle has any weight.
+    """
+    if not np.any(np.isfinite(log_weights)):
+        return 0.0
     return float(1 / np.sum(normalise(log_weights) ** 2))
 
 
 def divergence_from_uniform(log_weights: Float[np.ndarray, " K"]) -> float:
-    """``sum w log(K w)``: the KL of the weighted particles from the proposal."""
+    """``sum w log(K w)``: the KL of the weighted particles from the proposal.
+
+    It is ``log K`` if one particle has everything, and if no particle has any weight.
+    """
+    if not np.any(np.isfinite(log_weights)):
+        return math.log(len(log_weights))
     weights = normalise(log_weights)
     kept = weights[weights > 0]
     return float(np.sum(kept * np.log(kept * len(weights))))

@@ -7,9 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key, PyTree
+from scipy.special import logsumexp
 
 from pliant.checks import check_integer
 from pliant.discrepancies.base import AbstractDiscrepancy
+from pliant.kernels import AbstractKernel
 from pliant.problem import Problem
 from pliant.space import constrain_all
 
@@ -21,7 +23,7 @@ class PartitionFunction(eqx.Module):
     """How Z(theta), the integral of the kernel over all observed sets, is estimated.
 
     Reference sets of N points are drawn uniformly from a box of +- 5 sqrt(beta) around the
-    mean of 100 prior simulations; ``Z(theta) = V mean_i exp(-D(set_i, x) / (2 beta))``, where
+    mean of 100 prior simulations; ``Z(theta) = V mean_i k(D(set_i, x), beta)``, where
     the volume V does not depend on theta and is left out. The cost of a round's distances
     grows by the factor ``n_sets + 1``.
 
@@ -39,6 +41,7 @@ class PartitionFunction(eqx.Module):
         key: Key[Array, ""],
         problem: Problem,
         discrepancy: AbstractDiscrepancy,
+        kernel: AbstractKernel,
         beta: float,
     ) -> "PreparedPartition":
         """Draw the reference sets and compute what the discrepancy needs of them."""
@@ -53,7 +56,7 @@ class PartitionFunction(eqx.Module):
         sets = centre + jax.random.uniform(set_key, shape, minval=-half_width, maxval=half_width)
         states = [discrepancy.prepare(reference) for reference in sets]
         stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
-        return PreparedPartition(discrepancy=discrepancy, states=stacked, beta=beta)
+        return PreparedPartition(discrepancy=discrepancy, states=stacked, kernel=kernel, beta=beta)
 
 
 class PreparedPartition(eqx.Module):
@@ -62,19 +65,29 @@ class PreparedPartition(eqx.Module):
     discrepancy: AbstractDiscrepancy
     states: Any
     """The discrepancy's states of all sets, stacked on a leading axis."""
+    kernel: AbstractKernel
     beta: float
 
-    @eqx.filter_jit
     def log_values(
         self,
         key: Key[Array, ""],
         thetas: PyTree,
         x: Float[Array, "K M *event"],
         ok: Bool[Array, "K M"],
-    ) -> Float[Array, " K"]:
+    ) -> Float[np.ndarray, " K"]:
         """Log Z(theta) of ``K`` simulated sets, up to the constant log V."""
-        distances = jax.lax.map(
+        distances = np.asarray(self._distances(key, thetas, x, ok), np.float64)
+        log_kernel = self.kernel.log_value(distances, self.beta)
+        return logsumexp(log_kernel, axis=0) - np.log(len(distances))
+
+    @eqx.filter_jit
+    def _distances(
+        self,
+        key: Key[Array, ""],
+        thetas: PyTree,
+        x: Float[Array, "K M *event"],
+        ok: Bool[Array, "K M"],
+    ) -> Float[Array, "sets K"]:
+        return jax.lax.map(
             lambda state: self.discrepancy.measure(key, state, thetas, x, ok)[0], self.states
         )
-        log_kernel = -distances / (2 * self.beta)
-        return jax.nn.logsumexp(log_kernel, axis=0) - jnp.log(len(distances))

@@ -199,5 +199,6 @@ def _check_densities(
         if not np.all(np.isfinite(distribution.log_prob(theta))):
             raise ValueError(
                 f"{label}: the density of {type(distribution).__name__} is not finite at its own "
-                "draws: check its parameters (a negative scale?)."
+                "draws: check its parameters (a negative scale? so many entries that single "
+                "precision rounds some to zero?)."
             )

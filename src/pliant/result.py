@@ -1,5 +1,6 @@
 """The result of a run, and how it is kept in a folder without pickle."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pliant.checks import check_path
 from pliant.config import decode, encode
-from pliant.families.base import AbstractDensity, AbstractFamily
 from pliant.files import read_arrays, read_json, write_arrays, write_json
 from pliant.history import History
 from pliant.methods.base import AbstractMethod
 from pliant.posterior import Posterior
+from pliant.prior import Prior
 from pliant.space import Space, decode_support, encode_support
 
 _FORMAT = 1
@@ -32,6 +34,7 @@ class Result:
         message: The status in words, with what to do about it.
         method: The method with its options.
         seed: The seed of the run.
+        observed_shape: The shape ``(N, *event)`` of the observations.
     """
 
     posterior: Posterior
@@ -40,6 +43,7 @@ class Result:
     message: str
     method: AbstractMethod
     seed: int
+    observed_shape: tuple[int, ...]
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write the result into a folder, as JSON and arrays, for ``pliant.load``.
@@ -48,9 +52,8 @@ class Result:
             FileExistsError: If the folder holds a result already and ``overwrite`` is not set.
             ValueError: If no round was finished, so that there is no posterior to write.
         """
-        folder = Path(folder)
-        family = getattr(self.method, "family", None)
-        if not self.history or not _fits(self.posterior.density, family):
+        folder = check_path("folder", folder)
+        if not self.history or isinstance(self.posterior.density, Prior):
             raise ValueError("No round was finished, so there is no posterior to save.")
         if (folder / "result.json").exists() and not overwrite:
             raise FileExistsError(
@@ -71,6 +74,7 @@ class Result:
                 "message": self.message,
                 "seed": self.seed,
                 "method": encode(self.method),
+                "observed_shape": self.observed_shape,
                 "space": {
                     "names": space.names,
                     "shapes": space.shapes,
@@ -81,13 +85,17 @@ class Result:
         return folder
 
 
-def load(folder: str | Path) -> Result:
+def load(folder: str | Path, *, classes: Iterable[type] = ()) -> Result:
     """Read a result that ``Result.save`` wrote. The files are data: no code in them can run.
+
+    Args:
+        folder: Where the result is.
+        classes: Your own discrepancy, family or bandwidth classes, if the run used any.
 
     Raises:
         FileNotFoundError, ValueError: If the folder holds no result, or a file is damaged.
     """
-    folder = Path(folder)
+    folder = check_path("folder", folder)
     if not (folder / "result.json").is_file():
         raise FileNotFoundError(f"{folder} holds no result (there is no result.json in it).")
     data = read_json(folder / "result.json")
@@ -96,28 +104,26 @@ def load(folder: str | Path) -> Result:
     try:
         if data["format"] != _FORMAT:
             raise ValueError(f"format {data['format']!r}, where {_FORMAT} was expected")
-        method = decode(data["method"])
+        method = decode(data["method"], classes)
+        observed_shape = tuple(data["observed_shape"])
         return Result(
-            posterior=_read_posterior(method.family, data["space"], arrays),
+            posterior=_read_posterior(method, observed_shape, data["space"], arrays),
             history=History(rows),
             status=data["status"],
             message=data["message"],
             method=method,
             seed=data["seed"],
+            observed_shape=observed_shape,
         )
     except (LookupError, TypeError, ValueError, AttributeError, NotImplementedError) as error:
         raise ValueError(f"{folder}: damaged, or of another version: {error!r}.") from error
 
 
-def _fits(density: AbstractDensity, family: Any) -> bool:
-    """Whether ``density`` is one of ``family``, and not still the prior."""
-    return isinstance(family, AbstractFamily) and isinstance(
-        density, type(family.skeleton(density.dim))
-    )
-
-
 def _read_posterior(
-    family: AbstractFamily, data: dict[str, Any], arrays: dict[str, np.ndarray]
+    method: AbstractMethod,
+    observed_shape: tuple[int, ...],
+    data: dict[str, Any],
+    arrays: dict[str, np.ndarray],
 ) -> Posterior:
     names = data["names"]
     space = Space(
@@ -127,7 +133,7 @@ def _read_posterior(
         loc=jnp.asarray(arrays["loc"]),
         scale=jnp.asarray(arrays["scale"]),
     )
-    dynamic, static = eqx.partition(family.skeleton(space.dim), eqx.is_array)
+    dynamic, static = eqx.partition(method.skeleton(space.dim, observed_shape), eqx.is_array)
     leaves, structure = jax.tree.flatten(dynamic)
     shapes = {f"density_{index}": leaf.shape for index, leaf in enumerate(leaves)}
     for name, shape in {"loc": (space.dim,), "scale": (space.dim,), **shapes}.items():

@@ -4,6 +4,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
+from pliant.kernels import AbstractKernel
 from pliant.particles import Particles
 
 
@@ -17,19 +18,19 @@ class Temper(eqx.Module):
     power: float
     """The exponent of ``p(theta) / q(theta)``."""
     bandwidth: float
-    """beta_t: the pseudo-likelihood is ``exp(-D / (2 beta_t))``."""
+    """beta_t: the pseudo-likelihood is ``kernel(D, beta_t)``."""
     level: float = 1.0
     """How much of the pseudo-likelihood the posterior has taken in so far, from 0 to 1."""
 
 
-def log_weights(particles: Particles, temper: Temper, beta: float) -> Float[np.ndarray, " K"]:
-    """Log-weights of eq. 12, ``power (log p - log q) - D / (2 beta_t)``.
+def log_weights(
+    particles: Particles, kernel: AbstractKernel, temper: Temper, beta: float
+) -> Float[np.ndarray, " K"]:
+    """Log-weights of eq. 12, ``power (log p - log q) + log kernel(D, beta_t)``.
 
     The partition function belongs to the target bandwidth ``beta``, so its power is
     ``beta / beta_t``. Particles without a distance get ``-inf``.
     """
     correction = temper.power * (particles.log_prior - particles.log_q)
-    known = np.isfinite(particles.distance)
-    distance = np.where(known, particles.distance, 0.0)
-    likelihood = np.where(known, -distance / (2 * temper.bandwidth), -np.inf)
+    likelihood = kernel.log_value(particles.distance, temper.bandwidth)
     return correction + likelihood - particles.log_partition * (beta / temper.bandwidth)

@@ -1,4 +1,4 @@
-"""The effective-sample-size rule of SMC-ABC, for the exponential kernel."""
+"""The effective-sample-size rule of SMC-ABC."""
 
 import math
 
@@ -8,6 +8,7 @@ from scipy.optimize import root_scalar
 
 from pliant.bandwidths.base import AbstractBandwidth
 from pliant.checks import check_real
+from pliant.kernels import AbstractKernel
 from pliant.particles import Particles, effective_sample_size
 from pliant.weights import Temper, log_weights
 
@@ -28,13 +29,15 @@ class EffectiveSampleSize(AbstractBandwidth):
     def __check_init__(self):
         check_real("fraction", self.fraction, above=0, below=1)
 
-    def step(self, particles: Particles, beta: float, last: Temper | None) -> Temper:
+    def step(
+        self, particles: Particles, kernel: AbstractKernel, beta: float, last: Temper | None
+    ) -> Temper:
         """Solve ``ESS(beta_t) = fraction K`` between the target and the last bandwidth."""
         wanted = self.fraction * len(particles.distance)
 
         def shortfall(log_bandwidth: float) -> float:
             temper = Temper(power=1.0, bandwidth=math.exp(log_bandwidth))
-            return wanted - effective_sample_size(log_weights(particles, temper, beta))
+            return wanted - effective_sample_size(log_weights(particles, kernel, temper, beta))
 
         low, high = math.log(beta), self._highest(particles, beta, last)
         if shortfall(low) <= 0 or high <= low:

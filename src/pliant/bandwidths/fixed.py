@@ -1,6 +1,7 @@
 """A bandwidth that does not change."""
 
 from pliant.bandwidths.base import AbstractBandwidth
+from pliant.kernels import AbstractKernel
 from pliant.particles import Particles
 from pliant.weights import Temper
 
@@ -8,6 +9,8 @@ from pliant.weights import Temper
 class Fixed(AbstractBandwidth):
     """The target bandwidth from the first round on: plain importance weights ``p L / q``."""
 
-    def step(self, particles: Particles, beta: float, last: Temper | None) -> Temper:
+    def step(
+        self, particles: Particles, kernel: AbstractKernel, beta: float, last: Temper | None
+    ) -> Temper:
         """Always ``beta``."""
         return Temper(power=1.0, bandwidth=beta)

@@ -1,10 +1,11 @@
-"""The alpha-quantile rule of population Monte Carlo ABC, for the exponential kernel."""
+"""The alpha-quantile rule of population Monte Carlo ABC."""
 
 import equinox as eqx
 import numpy as np
 
 from pliant.bandwidths.base import AbstractBandwidth
 from pliant.checks import check_real
+from pliant.kernels import AbstractKernel
 from pliant.particles import Particles
 from pliant.weights import Temper
 
@@ -23,7 +24,9 @@ class Quantile(AbstractBandwidth):
     def __check_init__(self):
         check_real("alpha", self.alpha, above=0, below=1)
 
-    def step(self, particles: Particles, beta: float, last: Temper | None) -> Temper:
+    def step(
+        self, particles: Particles, kernel: AbstractKernel, beta: float, last: Temper | None
+    ) -> Temper:
         """The quantile of the usable distances, measured from their minimum."""
         usable = particles.distance[np.isfinite(particles.distance)]
         rule = float(np.quantile(usable, self.alpha) - usable.min()) if usable.size else np.inf

@@ -8,6 +8,7 @@ from scipy.optimize import root_scalar
 
 from pliant.bandwidths.base import AbstractBandwidth
 from pliant.checks import check_real
+from pliant.kernels import AbstractKernel
 from pliant.particles import Particles, divergence_from_uniform
 from pliant.weights import Temper, log_weights
 
@@ -39,11 +40,13 @@ class TrustRegion(AbstractBandwidth):
         if self.path not in ("paper", "corrected"):
             raise ValueError(f'path: expected "paper" or "corrected", got {self.path!r}.')
 
-    def step(self, particles: Particles, beta: float, last: Temper | None) -> Temper:
+    def step(
+        self, particles: Particles, kernel: AbstractKernel, beta: float, last: Temper | None
+    ) -> Temper:
         """The temper whose achieved KL is epsilon, or the full step where that is shorter."""
 
         def excess(power: float, exponent: float, epsilon: float) -> float:
-            log_w = log_weights(particles, _temper(power, exponent, beta), beta)
+            log_w = log_weights(particles, kernel, _temper(power, exponent, beta), beta)
             return divergence_from_uniform(log_w) - epsilon
 
         level = 0.0 if last is None else last.level

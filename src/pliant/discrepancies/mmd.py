@@ -155,7 +155,9 @@ def _as_tuple(lengthscales: Any) -> tuple[float, ...] | Literal["median"]:
             f"lengthscales: expected several positive numbers or 'median', got {lengthscales!r}."
         )
     values = tuple(
-        check_real(f"lengthscales[{i}]", getattr(v, "item", lambda v=v: v)(), above=0)
+        check_real(
+            f"lengthscales[{i}]", getattr(v, "item", lambda v=v: v)(), above=1e-15, below=1e15
+        )
         for i, v in enumerate(lengthscales)
     )
     if not values:

@@ -88,7 +88,7 @@ class Wasserstein(AbstractDiscrepancy):
     min_draws: ClassVar[int] = 1
 
     def __check_init__(self):
-        check_real("regularisation", self.regularisation, above=0)
+        check_real("regularisation", self.regularisation, above=1e-6)  # less: no single precision
         check_real("tolerance", self.tolerance, above=0)
         check_integer("max_iterations", self.max_iterations, at_least=1)
 

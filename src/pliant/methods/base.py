@@ -23,6 +23,8 @@ class Outcome(NamedTuple):
     state: Any
     row: dict[str, float | int]
     """The round's row of the history."""
+    simulations: int
+    """How often the round called the simulator."""
     stop: Stop | None
     """Set if the run should end here; ``state`` then still holds the last good posterior."""
 
@@ -38,7 +40,7 @@ class AbstractMethod(eqx.Module):
 
     @abc.abstractmethod
     def simulations_per_round(self, problem: Problem) -> int:
-        """How often a round calls the simulator."""
+        """How often a round calls the simulator, at most."""
 
     @abc.abstractmethod
     def init(self, key: Key[Array, ""], problem: Problem) -> tuple[Any, int]:
@@ -55,3 +57,12 @@ class AbstractMethod(eqx.Module):
     @abc.abstractmethod
     def posterior(self, state: Any) -> AbstractDensity | None:
         """The posterior after the rounds so far, a density of z; None before the first."""
+
+    @abc.abstractmethod
+    def skeleton(self, dim: int, observed_shape: tuple[int, ...]) -> AbstractDensity:
+        """A posterior's structure and shapes alone, to read a saved one into.
+
+        Args:
+            dim: The dimension of z.
+            observed_shape: ``(N, *event)``.
+        """

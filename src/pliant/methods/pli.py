@@ -20,6 +20,7 @@ from pliant.discrepancies.scaling import with_scale
 from pliant.families.base import AbstractFamily, AbstractModel
 from pliant.families.spline_flow import SplineFlow
 from pliant.feature_scale import feature_scale
+from pliant.kernels import AbstractKernel, ExponentialKernel
 from pliant.measurement import Measurement, measure_parameters
 from pliant.methods.base import AbstractMethod, Outcome, Stop
 from pliant.particles import Particles, divergence_from_uniform, effective_sample_size
@@ -50,6 +51,7 @@ class PLI(AbstractMethod):
         discrepancy: The distance D between sets.
         family: What the posterior can be.
         bandwidth: The rule for beta_t.
+        kernel: What turns a distance into a pseudo-likelihood; the paper's is exponential.
         beta: The target bandwidth in ``exp(-D / (2 beta))``; None for ``0.05 / N``, which gives
             the exact posterior's width on the Gaussian location task for every N.
         projection: "m" for weighted maximum likelihood (appendix A.2), "i" for the reverse
@@ -69,6 +71,7 @@ class PLI(AbstractMethod):
     discrepancy: AbstractDiscrepancy = MMD(lengthscales=_LENGTHSCALES)
     family: AbstractFamily = SplineFlow()
     bandwidth: AbstractBandwidth = TrustRegion(epsilon=1.0, path="corrected")
+    kernel: AbstractKernel = ExponentialKernel()
     beta: float | None = eqx.field(static=True, default=None)
     projection: Literal["m", "i"] = eqx.field(static=True, default="m")
     partition: PartitionFunction | None = None
@@ -83,6 +86,7 @@ class PLI(AbstractMethod):
         check_instance("discrepancy", self.discrepancy, AbstractDiscrepancy, "pliant.MMD()")
         check_instance("family", self.family, AbstractFamily, "pliant.SplineFlow()")
         check_instance("bandwidth", self.bandwidth, AbstractBandwidth, "pliant.TrustRegion()")
+        check_instance("kernel", self.kernel, AbstractKernel, "pliant.ExponentialKernel()")
         if self.beta is not None:
             check_real("beta", self.beta, above=0)
         if self.projection not in ("m", "i"):
@@ -141,7 +145,9 @@ class PLI(AbstractMethod):
         if self.partition is not None:
             partition_key = jax.random.fold_in(key, 1)
             beta = self._beta(problem)
-            prepared = self.partition.prepare(partition_key, problem, discrepancy, beta)
+            prepared = self.partition.prepare(
+                partition_key, problem, discrepancy, self.kernel, beta
+            )
         state = PLIState(
             density=None,
             temper=None,
@@ -158,27 +164,33 @@ class PLI(AbstractMethod):
         particles, measurement, measured = self._propose(sample_key, measure_key, problem, state)
         state = dataclasses.replace(state, measured=measured)
         n_usable = int(np.sum(np.isfinite(particles.distance)))
+        cost = self.simulations_per_round(problem)
         if n_usable < _FEWEST_PARTICLES:
-            return Outcome(state, {"usable": measurement.usable}, _nothing_usable(n_usable, self))
+            row = {"usable": measurement.usable}
+            return Outcome(state, row, cost, _nothing_usable(n_usable, self))
 
         beta = self._beta(problem)
-        temper = self.bandwidth.step(particles, beta, state.temper)
-        log_w = log_weights(particles, temper, beta)
+        temper = self.bandwidth.step(particles, self.kernel, beta, state.temper)
+        log_w = log_weights(particles, self.kernel, temper, beta)
         row = _row(particles, measurement, temper, beta, log_w)
         noisy = row["eta"] > 0 and row["noise_share"] > (self.noise_limit or np.inf)
         if noisy and state.noisy:
-            return Outcome(state, row, _too_noisy(row, self._n_sims(problem), beta))
+            return Outcome(state, row, cost, _too_noisy(row, self._n_sims(problem), beta))
 
         density, info = self._fit(fit_key, problem, state.density, particles, log_w)
         row |= {name: np.asarray(value).item() for name, value in info.items()}
         if not _is_finite(density):
-            return Outcome(state, row, _diverged())
+            return Outcome(state, row, cost, _diverged())
         state = dataclasses.replace(state, density=density, temper=temper, noisy=noisy)
-        return Outcome(state, row, None)
+        return Outcome(state, row, cost, None)
 
     def posterior(self, state: "PLIState") -> AbstractModel | None:
         """The density of the last round that went well."""
         return state.density
+
+    def skeleton(self, dim: int, observed_shape: tuple[int, ...]) -> AbstractModel:
+        """A density of the family."""
+        return self.family.skeleton(dim)
 
     def _propose(
         self,
