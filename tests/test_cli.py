@@ -104,7 +104,7 @@ def task_run(tmp_path_factory):
 # ---- help ----
 
 
-@pytest.mark.parametrize("command", [[], ["run"], ["show"], ["tasks"]])
+@pytest.mark.parametrize("command", [[], ["run"], ["show"], ["eval"], ["tasks"]])
 def test_help_shows_usage_and_an_example(command):
     outcome = pliant_command(*command, "--help")
     assert outcome.exit_code == 0
@@ -116,7 +116,9 @@ def test_without_a_command_the_help_is_shown():
     assert pliant_command().stdout == pliant_command("--help").stdout
 
 
-@pytest.mark.parametrize("command", [["--help"], ["run", "--help"], ["--version"]])
+@pytest.mark.parametrize(
+    "command", [["--help"], ["run", "--help"], ["eval", "--help"], ["--version"]]
+)
 def test_help_imports_nothing_heavy(command):
     code = (
         "import sys\n"
@@ -290,7 +292,7 @@ def test_mistakes_of_a_real_process_are_one_line():
 
 
 def test_a_run_fills_its_folder(task_run):
-    assert {path.name for path in task_run.folder.iterdir()} == set(CONTENTS)
+    assert {path.name for path in task_run.folder.iterdir()} == set(CONTENTS) - {"metrics.json"}
     for name in ("pairs.png", "history.png"):
         assert (task_run.folder / name).read_bytes().startswith(b"\x89PNG")
     result = pliant.load(task_run.folder)
@@ -374,7 +376,7 @@ def test_a_problem_in_a_file_and_its_default_folder(model, tmp_path):
     outcome = pliant_command("run", f"{model}:make", *TINY, "--seed", 4)
     assert outcome.exit_code == 0, outcome.output
     folder = tmp_path / "runs" / "my_model-make-4"
-    assert {path.name for path in folder.iterdir()} == set(CONTENTS)
+    assert {path.name for path in folder.iterdir()} == set(CONTENTS) - {"metrics.json"}
     assert "truth" not in outcome.stdout
     config = json.loads((folder / "config.json").read_text())
     assert config["file"]["path"] == str(model)
