@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-_OPTIONS = "n_obs|n_params|n_sims|rounds|seed|beta|epsilon|max_simulations|max_seconds"
+_OPTIONS = "n_obs|n_params|n_samples|n_sims|rounds|seed|beta|epsilon|max_simulations|max_seconds"
 
 
 class UserError(Exception):

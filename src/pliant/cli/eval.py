@@ -39,7 +39,11 @@ def evaluate_run(folder: Path, *, n_samples: int) -> int:
             target = _read_target(config)
             status.update("measuring")
             rows = evaluate(
-                posterior, target.problem, task=target.task, n=n_samples, seed=config["seed"]
+                posterior,
+                target.problem,
+                task=target.task,
+                n_samples=n_samples,
+                seed=config["seed"],
             )
     except KeyboardInterrupt:
         typer.echo("Interrupted: nothing was written.", err=True)

@@ -43,12 +43,12 @@ def evaluate(
     problem: Problem,
     *,
     task: AbstractTask | None = None,
-    n: int = 10_000,
+    n_samples: int = 10_000,
     seed: int = 0,
 ) -> list[Metric]:
     """Score a posterior by everything that is known about its problem.
 
-    * With an exact posterior: squared MMD and Wasserstein distance between ``n`` samples of
+    * With an exact posterior: squared MMD and Wasserstein distance between ``n_samples`` of
       either, in the user's units, and C2ST between 2000 of them. The floor is that of two
       independent exact samples.
     * With a truth: its log density, which has no floor; and, for the pendulum, the error of
@@ -61,13 +61,13 @@ def evaluate(
         posterior: What is scored.
         problem: What it is a posterior of.
         task: The task that the problem came from, if it is a built-in one.
-        n: Samples of the posterior, and of the exact one.
+        n_samples: Of the posterior, and of the exact one.
         seed: Of the samples, simulations and classifiers.
 
     Raises:
         ImportError: If a metric needs ``pliant[bench]``, which is not installed.
     """
-    n, seed = check_integer("n", n, at_least=10), check_seed("seed", seed)
+    n, seed = check_integer("n_samples", n_samples, at_least=10), check_seed("seed", seed)
     theta = posterior.sample(n, seed=seed)
     exact = other = truth = None
     rows: list[Metric] = []
