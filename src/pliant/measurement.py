@@ -40,11 +40,13 @@ def measure_parameters(
     *,
     partition: PreparedPartition | None = None,
     chunk_size: int | None = None,
+    with_noise: bool = True,
 ) -> tuple[Measurement, Any]:
     """Draw ``n_sims`` observations for each parameter and compare each set with the observed one.
 
     Draw m of parameter k depends on ``key``, k and m alone, and a distance on its own set
-    alone, so that ``chunk_size`` changes the memory that is used and nothing else.
+    alone, so that ``chunk_size`` changes the memory that is used and nothing else. Without
+    ``with_noise`` the measurement has none, and is quicker.
 
     Returns:
         The measurement, and the discrepancy's state.
@@ -66,7 +68,7 @@ def measure_parameters(
         if partition is not None:
             log_z = partition.log_values(measure_key, thetas, x, ok)
             log_partition.append(log_z[:count])
-        split = min(count, _SPLIT_PARAMETERS - start)
+        split = min(count, _SPLIT_PARAMETERS - start) if with_noise else 0
         if split > 0 and n_sims >= 2 * discrepancy.min_draws and n_sims > 1:
             some = jax.tree.map(lambda leaf, m=split: leaf[:m], thetas)
             halves = _measure_halves(discrepancy, measure_key, state, some, x[:split], ok[:split])

@@ -1,4 +1,4 @@
-"""The commands ``run``, ``show`` and ``tasks``, and their options."""
+"""The commands ``run``, ``show``, ``eval`` and ``tasks``, and their options."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -65,6 +65,7 @@ def _option(panel: str, metavar: str, text: str, default: str | None = None, **m
 
 
 _PROBLEM, _METHOD, _BUDGET, _OUTPUT = "Problem", "Method", "Budget", "Output"
+_METRICS = "Options"
 
 
 @app.command(
@@ -230,6 +231,36 @@ def show(
         from pliant.cli.show import print_run
 
         print_run(folder)
+
+
+@app.command(
+    "eval",
+    epilog="Example:\n\n[bold]pliant eval runs/slcp-0[/]\n\n"
+    "The noise floor is what an exact posterior would score: a value near its floor cannot be told "
+    "from exact. With an exact posterior to compare with, this takes a few minutes.",
+)
+def evaluate(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN", help="The folder of a [bold]pliant run[/].", show_default=False
+        ),
+    ],
+    n_samples: Annotated[
+        int,
+        _option(_METRICS, "N", "Samples of the posterior, and of the exact one.", "10000"),
+    ] = 10_000,
+    traceback: Annotated[
+        bool,
+        _option(_METRICS, _NO_VALUE, "Show where in Python an error came from.", flag="traceback"),
+    ] = False,
+) -> None:
+    """Score a saved run against the exact posterior, the truth and the data."""
+    with mistakes(traceback=traceback):
+        from pliant.cli.eval import evaluate_run
+
+        code = evaluate_run(folder, n_samples=n_samples)
+    raise typer.Exit(code)
 
 
 @app.command(epilog="Example:\n\n[bold]pliant run sir --n-obs 20[/]")

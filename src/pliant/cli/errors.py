@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-_OPTIONS = "n_obs|n_params|n_sims|rounds|seed|beta|epsilon|max_simulations|max_seconds"
+_OPTIONS = "n_obs|n_params|n_samples|n_sims|rounds|seed|beta|epsilon|max_simulations|max_seconds"
 
 
 class UserError(Exception):
@@ -37,7 +37,7 @@ class OneLineErrors(TyperGroup):
 
 @contextmanager
 def mistakes(*, traceback: bool = False) -> Iterator[None]:
-    """Turn what the library raises for wrong options into a ``UserError``.
+    """Turn what the library raises for wrong options or missing extras into a ``UserError``.
 
     Args:
         traceback: Let the error itself through, for Python to show where it came from.
@@ -48,7 +48,7 @@ def mistakes(*, traceback: bool = False) -> Iterator[None]:
         if traceback and mistake.__cause__ is not None:
             raise mistake.__cause__ from None
         raise
-    except (ValueError, TypeError, FileExistsError) as error:
+    except (ValueError, TypeError, FileExistsError, ImportError) as error:
         if traceback:
             raise
         raise UserError(first_line(error)) from error

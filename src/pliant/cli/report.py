@@ -13,6 +13,7 @@ from pliant.cli.run_folder import CONTENTS
 
 if TYPE_CHECKING:
     from pliant.history import History
+    from pliant.metrics.table import Metric
 
 _COLOURS = {"finished": "green", "failed": "red", "diverged": "red"}
 _ROUND = {
@@ -73,6 +74,12 @@ def print_history(out: Console, history: "History") -> None:
     shown = [name for name in _ROUND if name in history.columns]
     rows = [[_cell(row.get(name), _ROUND[name][1]) for name in shown] for row in history]
     print_table(out, [_ROUND[name][0] for name in shown], rows, right=range(len(shown)))
+
+
+def print_metrics(out: Console, rows: "Sequence[Metric]") -> None:
+    """Every metric beside its noise floor."""
+    cells = [[row.name, _cell(row.value, ".4g"), _cell(row.floor, ".4g")] for row in rows]
+    print_table(out, ["", "value", "noise floor"], cells)
 
 
 def print_files(out: Console, folder: Path) -> None:

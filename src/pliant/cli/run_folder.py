@@ -25,6 +25,7 @@ CONTENTS = {
     "samples.npz": "10,000 samples by name",
     "pairs.png": "the posterior, every pair of parameters",
     "history.png": "how the run went",
+    "metrics.json": "how good the posterior is, by pliant eval",
 }
 N_SAMPLES = 10_000
 
@@ -65,6 +66,7 @@ def write_run(
     from pliant.plots.history import plot_history
     from pliant.plots.pairs import plot_pairs
 
+    (folder / "metrics.json").unlink(missing_ok=True)  # those of a result that is replaced
     result.save(folder, overwrite=overwrite)
     write_json(folder / "config.json", _config(result, target, given))
     samples = named(result.posterior.sample(N_SAMPLES, seed=result.seed))

@@ -14,6 +14,7 @@ from pliant.cli.errors import UserError, first_line
 
 if TYPE_CHECKING:
     from pliant.problem import Problem
+    from pliant.tasks.base import AbstractTask
 
 _DEFAULT_N_OBS = 100
 
@@ -30,6 +31,8 @@ class Target:
     """Makes samples of the exact posterior."""
     file: dict[str, str] | None = None
     """Path and SHA-256 of a user's file."""
+    task: "AbstractTask | None" = None
+    """The built-in task, if it is one."""
 
 
 def is_file(text: str) -> bool:
@@ -75,6 +78,7 @@ def _read_task(name: str, n_obs: int, seed: int) -> Target:
         problem=task.problem(n_obs=n_obs, seed=seed),
         truth=task.truth,
         reference=(lambda: task.reference(n_obs=n_obs, seed=seed)) if task.has_reference else None,
+        task=task,
     )
 
 

@@ -1,0 +1,1 @@
+"""How good a posterior is: scores, each beside its noise floor."""

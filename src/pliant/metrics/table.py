@@ -1,0 +1,138 @@
+"""All metrics of a posterior in a table, each with its noise floor."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, PyTree
+
+from pliant.checks import check_integer, check_seed
+from pliant.discrepancies.mmd import MMD
+from pliant.discrepancies.wasserstein import Wasserstein
+from pliant.metrics.c2st import c2st
+from pliant.metrics.mmd import squared_mmd
+from pliant.metrics.predictive import predictive_distance
+from pliant.metrics.rollouts import rollout_error
+from pliant.metrics.samples import thinned
+from pliant.metrics.wasserstein import REGULARISATION, squared_wasserstein
+from pliant.posterior import Posterior
+from pliant.problem import Problem
+from pliant.space import flatten_columns
+from pliant.tasks.base import AbstractTask
+from pliant.tasks.furuta import Furuta
+
+_C2ST_POINTS = 2000  # of each sample: with 10,000, a network trains for many minutes
+_DRAWS = 1000  # for predictive checks and rollouts, as in the paper
+_SIMULATIONS = (
+    100_000  # a check makes no more than these, so that many observations mean fewer draws
+)
+
+
+class Metric(NamedTuple):
+    """A row of the table."""
+
+    name: str
+    value: float
+    floor: float | None
+    """What an exact posterior scores with so many samples; None where that is not known."""
+
+
+def evaluate(
+    posterior: Posterior,
+    problem: Problem,
+    *,
+    task: AbstractTask | None = None,
+    n_samples: int = 10_000,
+    seed: int = 0,
+) -> list[Metric]:
+    """Score a posterior by everything that is known about its problem.
+
+    * With an exact posterior: squared MMD and Wasserstein distance between ``n_samples`` of
+      either, in the user's units, and C2ST between 2000 of them. The floor is that of two
+      independent exact samples.
+    * With a truth: its log density, which has no floor; and, for the pendulum, the error of
+      rollouts with synchronised initial states, whose floor is zero.
+    * Always: predictive squared MMD and Wasserstein distance of 1000 draws (fewer, if there are
+      more than 100 observations). The floor is that of exact draws, or of the truth if
+      there are none, with the same random numbers.
+
+    Args:
+        posterior: What is scored.
+        problem: What it is a posterior of.
+        task: The task that the problem came from, if it is a built-in one.
+        n_samples: Of the posterior, and of the exact one.
+        seed: Of the samples, simulations and classifiers.
+
+    Raises:
+        ImportError: If a metric needs ``pliant[bench]``, which is not installed.
+    """
+    n, seed = check_integer("n_samples", n_samples, at_least=10), check_seed("seed", seed)
+    theta = posterior.sample(n, seed=seed)
+    exact = other = truth = None
+    rows: list[Metric] = []
+    if task is not None:
+        truth = task.truth
+        if task.has_reference:
+            exact, other = _exact_pair(task, problem, n, seed)
+            columns = (flatten_columns(posterior.space, t)[1] for t in (theta, other, exact))
+            rows += _parameter_rows(*columns, seed=seed)
+        rows.append(Metric("log density of truth", float(posterior.log_prob(truth)), None))
+    draws = min(n, _DRAWS, max(1, _SIMULATIONS // problem.n_obs))
+    rows += _predictive_rows(
+        problem,
+        _first(theta, draws),
+        _repeat(truth, draws) if exact is None else _first(exact, draws),
+        seed=seed,
+    )
+    if isinstance(task, Furuta):
+        error = rollout_error(task, _first(theta, _DRAWS), seed=seed)
+        rows.append(Metric("rollout error", error, 0.0))
+    return rows
+
+
+def _exact_pair(task: AbstractTask, problem: Problem, n: int, seed: int) -> tuple[Any, Any]:
+    both = task.posterior_samples(problem.observed, seed=seed, n=2 * n)
+    return _first(both, n), jax.tree.map(lambda leaf: leaf[n:], both)
+
+
+def _parameter_rows(
+    ours: Float[np.ndarray, "n d"],
+    other: Float[np.ndarray, "n d"],
+    exact: Float[np.ndarray, "n d"],
+    *,
+    seed: int,
+) -> list[Metric]:
+    few = [thinned(sample, _C2ST_POINTS) for sample in (ours, other, exact)]
+    return [
+        Metric("MMD^2", squared_mmd(ours, exact), squared_mmd(other, exact)),
+        Metric(
+            "Wasserstein^2", squared_wasserstein(ours, exact), squared_wasserstein(other, exact)
+        ),
+        Metric("C2ST", c2st(few[2], few[0], seed=seed), c2st(few[2], few[1], seed=seed)),
+    ]
+
+
+def _predictive_rows(
+    problem: Problem, theta: PyTree, ideal: PyTree | None, *, seed: int
+) -> list[Metric]:
+    discrepancies = {
+        "predictive MMD^2": MMD(),
+        "predictive Wasserstein^2": Wasserstein(regularisation=REGULARISATION),
+    }
+    return [
+        Metric(
+            name,
+            predictive_distance(problem, theta, discrepancy, seed=seed),
+            None if ideal is None else predictive_distance(problem, ideal, discrepancy, seed=seed),
+        )
+        for name, discrepancy in discrepancies.items()
+    ]
+
+
+def _first(theta: PyTree, n: int) -> PyTree:
+    return jax.tree.map(lambda leaf: leaf[:n], theta)
+
+
+def _repeat(theta: PyTree | None, n: int) -> PyTree | None:
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (n, *jnp.shape(leaf))), theta)
