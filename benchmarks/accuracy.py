@@ -19,6 +19,7 @@ METHODS = {
     "PLI-MMD": ("--discrepancy", "mmd", "--n-params", "2000"),
     "PLI-W": ("--discrepancy", "wasserstein", "--n-params", "2000"),
 }
+SAMPLES = 1000  # of each posterior in the metrics; C2ST takes minutes with more
 PAGE = Path(__file__).with_suffix(".md")
 
 
@@ -47,7 +48,7 @@ def run(runs, task, method, n_obs, seed):
         command = ["run", task, "--n-obs", str(n_obs), "--seed", str(seed), "--out", str(folder)]
         pliant(*command, *METHODS[method])
     if (folder / "result.json").exists() and not (folder / "metrics.json").exists():
-        pliant("eval", str(folder))
+        pliant("eval", str(folder), "--n-samples", str(SAMPLES))
 
 
 def pliant(*arguments):

@@ -1,20 +1,17 @@
 """Simulate sets for a round's parameters and measure them, in chunks that bound the memory."""
 
-import math
 from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
 from pliant.discrepancies.base import AbstractDiscrepancy
 from pliant.partition import PreparedPartition
 from pliant.problem import Problem
-from pliant.space import constrain_all
+from pliant.simulation import simulate_chunks
 
-_CHUNK_NUMBERS = 2**23  # simulated numbers held at a time: 32 MiB
 _SPLIT_PARAMETERS = 512  # parameters whose draws are split in halves to see the noise
 
 
@@ -44,24 +41,16 @@ def measure_parameters(
 ) -> tuple[Measurement, Any]:
     """Draw ``n_sims`` observations for each parameter and compare each set with the observed one.
 
-    Draw m of parameter k depends on ``key``, k and m alone, and a distance on its own set
-    alone, so that ``chunk_size`` changes the memory that is used and nothing else. Without
-    ``with_noise`` the measurement has none, and is quicker.
+    A distance depends on its own set alone, so that ``chunk_size`` changes the memory that is
+    used and nothing else. Without ``with_noise`` no draws are split to see their noise.
 
     Returns:
         The measurement, and the discrepancy's state.
     """
-    n = len(z)
-    numbers = n_sims * max(1, math.prod(problem.event_shape))
-    size = min(n, chunk_size or max(1, _CHUNK_NUMBERS // numbers))
-    keys = _parameter_keys(jax.random.fold_in(key, 0), n)
     measure_key = jax.random.fold_in(key, 1)
     distance, log_partition, noise, usable = [], [], [], 0.0
-    for start in range(0, n, size):
-        rows = jnp.minimum(jnp.arange(start, start + size), n - 1)  # the last chunk is padded
-        count = min(size, n - start)
-        thetas = constrain_all(problem.prior.space, z[rows])
-        x, ok = problem.simulator.simulate(keys[rows], thetas, n_sims)
+    sets = simulate_chunks(jax.random.fold_in(key, 0), problem, z, n_sims, chunk_size=chunk_size)
+    for start, count, thetas, x, ok in sets:
         d, state = _measure(discrepancy, measure_key, state, thetas, x, ok)
         distance.append(np.asarray(d, np.float64)[:count])
         usable += float(np.sum(np.asarray(ok)[:count]))
@@ -76,9 +65,9 @@ def measure_parameters(
     return (
         Measurement(
             distance=np.concatenate(distance),
-            log_partition=np.concatenate(log_partition) if log_partition else np.zeros(n),
+            log_partition=np.concatenate(log_partition) if log_partition else np.zeros(len(z)),
             noise=np.concatenate(noise) if noise else np.zeros(0),
-            usable=usable / (n * n_sims),
+            usable=usable / (len(z) * n_sims),
         ),
         state,
     )
@@ -87,10 +76,6 @@ def measure_parameters(
 @eqx.filter_jit
 def _measure(discrepancy: AbstractDiscrepancy, *arguments: Any) -> tuple[Float[Array, " K"], Any]:
     return discrepancy.measure(*arguments)
-
-
-def _parameter_keys(key: Key[Array, ""], n: int) -> Key[Array, " n"]:
-    return jax.vmap(lambda index: jax.random.fold_in(key, index))(jnp.arange(n))
 
 
 def _measure_halves(
