@@ -6,13 +6,16 @@ kept in a folder, and those that are there already are not repeated: it can be i
 """
 
 import argparse
+import contextlib
+import io
+import itertools
 import json
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-import numpy as np
+from pliant.cli.eval import evaluate_run
 
 TASKS = ("gaussian_location", "gaussian_mixture", "slcp", "sir", "furuta")
 METHODS = {
@@ -21,6 +24,15 @@ METHODS = {
 }
 SAMPLES = 1000  # of each posterior in the metrics; C2ST takes minutes with more
 PAGE = Path(__file__).with_suffix(".md")
+HEAD = """# Accuracy of all methods on the five tasks
+
+Written by `python benchmarks/accuracy.py`. Each cell has one number a seed. The rows *exact* are
+the noise floor: what an independent exact sample of the same size scores. All metrics are of
+{samples} samples; those of C2ST are 0.5 at best and 1 at worst, of all others (but the log
+density of the truth) smaller is better. The same options for all tasks:
+
+{options}
+"""
 
 
 def main():
@@ -30,35 +42,114 @@ def main():
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
     parser.add_argument("--n-obs", nargs="+", type=int, default=[2, 100, 10, 1])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
-    parser.add_argument("--no-runs", action="store_true", help="only write the page again")
+    parser.add_argument("--skip", choices=["runs", "metrics", "both"], help="what not to compute")
     arguments = parser.parse_args()
-    if not arguments.no_runs:
-        for seed in arguments.seeds:
-            for n_obs in arguments.n_obs:
-                for task in arguments.tasks:
-                    for method in arguments.methods:
-                        run(arguments.runs, task, method, n_obs, seed)
+    cases = list(
+        itertools.product(arguments.seeds, arguments.n_obs, arguments.tasks, arguments.methods)
+    )
+    if arguments.skip not in ("runs", "both"):
+        for case in cases:
+            run(arguments.runs, *case)
+    if arguments.skip not in ("metrics", "both"):
+        for case in cases:
+            score(arguments.runs, *case)
     PAGE.write_text(page(arguments.runs))
 
 
-def run(runs, task, method, n_obs, seed):
-    """One run and its metrics, unless they are there."""
-    folder = runs / task / method / f"{n_obs}-{seed}"
-    if not (folder / "result.json").exists():
-        command = ["run", task, "--n-obs", str(n_obs), "--seed", str(seed), "--out", str(folder)]
-        pliant(*command, *METHODS[method])
-    if (folder / "result.json").exists() and not (folder / "metrics.json").exists():
-        pliant("eval", str(folder), "--n-samples", str(SAMPLES))
+def folder_of(runs, seed, n_obs, task, method):
+    return runs / task / method / f"{n_obs}-{seed}"
 
 
-def pliant(*arguments):
-    print("pliant", *arguments, flush=True)
+def run(runs, seed, n_obs, task, method):
+    """One run, unless it is there."""
+    folder = folder_of(runs, seed, n_obs, task, method)
+    if (folder / "result.json").exists():
+        return
+    command = ["run", task, "--n-obs", str(n_obs), "--seed", str(seed), "--out", str(folder)]
+    print("pliant", *command, *METHODS[method], flush=True)
     with tempfile.TemporaryFile() as output:
-        command = [sys.executable, "-m", "pliant.cli", *arguments]
-        code = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False)
-        if code.returncode:
+        done = subprocess.run(
+            [sys.executable, "-m", "pliant.cli", *command, *METHODS[method]],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+        if done.returncode:
             output.seek(0)
             print(output.read().decode(), flush=True)
+
+
+def score(runs, *case):
+    """The metrics of one run, unless they are there; in this process, so that code is shared."""
+    folder = folder_of(runs, *case)
+    if (folder / "result.json").exists() and not (folder / "metrics.json").exists():
+        print("pliant eval", folder, flush=True)
+        with contextlib.redirect_stdout(io.StringIO()):
+            evaluate_run(folder, n_samples=SAMPLES)
+
+
+def page(runs):
+    """The whole page, from the folders that are there."""
+    parts = [HEAD.format(samples=SAMPLES, options=options())]
+    for task in TASKS:
+        cases = [read(folder) for folder in sorted(runs.glob(f"{task}/*/*/metrics.json"))]
+        if cases:
+            parts.append(f"## {task}\n\n{table(cases)}\n")
+    return "\n".join(parts)
+
+
+def options():
+    return "\n".join(f"- {name}: `pliant run TASK {' '.join(o)}`" for name, o in METHODS.items())
+
+
+def read(path):
+    """Method, N and seed, status, costs, and the metrics with their floors."""
+    folder = path.parent
+    n_obs, seed = map(int, folder.name.split("-"))
+    last = json.loads((folder / "history.json").read_text())[-1]
+    return {
+        "method": folder.parent.name,
+        "n_obs": n_obs,
+        "seed": seed,
+        "status": json.loads((folder / "result.json").read_text())["status"],
+        "simulations": last["simulations"],
+        "seconds": last["seconds"],
+        "metrics": json.loads(path.read_text())["metrics"],
+    }
+
+
+def table(cases):
+    """Rows by N and method, the seeds' values side by side; the noise floor in rows of its own."""
+    names = [metric["name"] for metric in cases[0]["metrics"]]
+    lines = [
+        "| N | method | " + " | ".join(names) + " | simulations | seconds | status |",
+        "|---|---|" + "---|" * (len(names) + 3),
+    ]
+    for n_obs in sorted({case["n_obs"] for case in cases}):
+        some = [case for case in cases if case["n_obs"] == n_obs]
+        for method in sorted({case["method"] for case in some}, key=list(METHODS).index):
+            seeds = [case for case in some if case["method"] == method]
+            lines.append(row(n_obs, method, seeds, names, "value"))
+        floors = {case["seed"]: case for case in some}
+        lines.append(row(n_obs, "*exact*", list(floors.values()), names, "floor"))
+    return "\n".join(lines)
+
+
+def row(n_obs, method, cases, names, field):
+    def numbers(values, form):
+        known = [value for value in values if value is not None]
+        return " / ".join(format(value, form) for value in known) if known else "-"
+
+    metrics = [{m["name"]: m[field] for m in case["metrics"]} for case in cases]
+    cells = [numbers([m[name] for m in metrics], ".3g") for name in names]
+    costs = ["-"] * 3
+    if field == "value":
+        costs = [
+            numbers([case["simulations"] for case in cases], ",d"),
+            numbers([case["seconds"] for case in cases], ".0f"),
+            " / ".join(case["status"] for case in cases),
+        ]
+    return f"| {n_obs} | {method} | " + " | ".join([*cells, *costs]) + " |"
 
 
 if __name__ == "__main__":
