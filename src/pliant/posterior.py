@@ -1,5 +1,6 @@
 """The posterior: samples and densities in the user's own names, shapes and units."""
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -9,7 +10,8 @@ import numpy as np
 from jaxtyping import Array, Float, PyTree
 from scipy.optimize import minimize
 
-from pliant.checks import check_integer, check_seed
+from pliant.checks import check_integer, check_numbers, check_seed
+from pliant.families.amortised import AmortisedDensity
 from pliant.families.base import AbstractDensity
 from pliant.space import Space, constrain_all, flatten_columns
 
@@ -52,6 +54,27 @@ class Posterior(eqx.Module):
         columns, values = flatten_columns(self.space, self.sample(n, seed=seed))
         quantiles = np.quantile(values, [0.05, 0.5, 0.95], axis=0)
         return Summary(tuple(columns), values.mean(axis=0), values.std(axis=0), *quantiles)
+
+    def given(self, observed: Any) -> "Posterior":
+        """The posterior given other observations of the same shape, without training anew.
+
+        Raises:
+            TypeError: If the method learned a posterior for its own observations alone.
+            ValueError: If ``observed`` has another shape or is not finite.
+        """
+        if not isinstance(self.density, AmortisedDensity):
+            raise TypeError(
+                "given: this posterior belongs to its own observations. Only methods such as "
+                "pliant.APT() learn one that can be conditioned on others."
+            )
+        array = check_numbers("observed", observed).astype(np.float32)
+        expected = self.density.observed.shape
+        if array.shape != expected or not np.all(np.isfinite(array)):
+            raise ValueError(
+                f"observed: expected finite numbers of the shape {expected}, got the shape "
+                f"{array.shape} with {np.sum(~np.isfinite(array))} that are not finite."
+            )
+        return Posterior(self.space, dataclasses.replace(self.density, observed=jnp.asarray(array)))
 
     def map(self, *, seed: int = 0) -> PyTree:
         """The parameter of highest density in the user's space.

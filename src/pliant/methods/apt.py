@@ -1,0 +1,276 @@
+"""Automatic Posterior Transformation (SNPE-C), Greenberg et al. 2019."""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from pliant.checks import check_instance, check_integer
+from pliant.embeddings import AbstractEmbedding, Concatenation
+from pliant.families.amortised import AmortisedDensity
+from pliant.families.conditional_flow import ConditionalFlow
+from pliant.methods.base import AbstractMethod, Outcome, Stop
+from pliant.problem import Problem
+from pliant.simulation import simulate_sets
+from pliant.squash import Squash, fit_squash
+from pliant.training import Training, train
+
+_HELD_OUT = 10  # every tenth pair stops the training
+_FEWEST_PAIRS = 20
+
+
+class APT(AbstractMethod):
+    """A conditional flow q(theta | observations) that is trained on simulated sets.
+
+    Each round draws parameters from the last q at the observed set, simulates a set of N for
+    each, and trains on all pairs so far: by maximum likelihood in round one, where parameters
+    come from the prior; then by telling each set's own parameter from atoms, parameters of
+    other sets, with the odds ``q(theta | x) / p(theta)``, which no proposal can bias.
+
+    The posterior can be conditioned on other observations: ``Posterior.given(observed)``.
+
+    Args:
+        rounds: The number of rounds.
+        n_params: Parameters in a round, each with a set of N simulated observations.
+        embedding: ``Concatenation()`` of the N observations, as in the paper, or ``DeepSet()``.
+        atoms: Parameters that compete for a set, its own among them (the paper: 10).
+        layers: Coupling layers (the paper: 5).
+        bins: Bins of each spline (the paper: 10).
+        width: Units in each hidden layer of the flow's networks (the paper: 32).
+        training: Steps, rate and early stopping of each round.
+        batch_size: Sets in a gradient step.
+        window: Rounds whose pairs are kept to train on, to bound the memory; None keeps all.
+    """
+
+    rounds: int = eqx.field(static=True, default=10)
+    n_params: int = eqx.field(static=True, default=2000)
+    embedding: AbstractEmbedding = Concatenation()
+    atoms: int = eqx.field(static=True, default=10)
+    layers: int = eqx.field(static=True, default=5)
+    bins: int = eqx.field(static=True, default=10)
+    width: int = eqx.field(static=True, default=32)
+    training: Training = Training(steps=1000, rate=1e-3, every=50, patience=10)
+    batch_size: int = eqx.field(static=True, default=100)
+    window: int | None = eqx.field(static=True, default=None)
+
+    def __check_init__(self):
+        check_integer("rounds", self.rounds, at_least=1)
+        check_integer("n_params", self.n_params, at_least=2 * _FEWEST_PAIRS)
+        check_instance("embedding", self.embedding, AbstractEmbedding, "pliant.DeepSet()")
+        check_integer("atoms", self.atoms, at_least=2)
+        for name in ("layers", "width"):
+            check_integer(name, getattr(self, name), at_least=1)
+        check_integer("bins", self.bins, at_least=2)
+        check_instance("training", self.training, Training, "pliant.Training()")
+        check_integer("batch_size", self.batch_size, at_least=self.atoms)
+        if self.window is not None:
+            check_integer("window", self.window, at_least=1)
+
+    @classmethod
+    def paper(cls, **options: Any) -> "APT":
+        """The paper's budget: 20 rounds of 5000 sets, batches of 500."""
+        return cls(**{"rounds": 20, "n_params": 5000, "batch_size": 500, **options})
+
+    def resolved(self, problem: Problem) -> "APT":
+        """The same: nothing depends on the problem."""
+        return self
+
+    def simulations_per_round(self, problem: Problem) -> int:
+        """K times N."""
+        return self.n_params * problem.n_obs
+
+    def init(self, key: Key[Array, ""], problem: Problem) -> tuple["APTState", int]:
+        """Nothing is known yet."""
+        return APTState(density=None, pairs=()), 0
+
+    def step(self, key: Key[Array, ""], problem: Problem, state: "APTState") -> Outcome:
+        """Simulate at the last posterior's draws and train on everything so far."""
+        sample_key, simulate_key, start_key, train_key = jax.random.split(key, 4)
+        proposal = problem.prior if state.density is None else state.density
+        z = proposal.sample(sample_key, self.n_params)
+        x, ok = simulate_sets(simulate_key, problem, z, problem.n_obs)
+        cost = self.simulations_per_round(problem)
+        whole = np.all(ok, axis=1)
+        row: dict[str, Any] = {"usable": float(np.mean(ok)), "sets": int(whole.sum())}
+        if whole.sum() < _FEWEST_PAIRS:
+            return Outcome(state, row, cost, _nothing_usable(int(whole.sum()), self.n_params))
+
+        pairs = _Pairs(
+            z=np.asarray(z)[whole],
+            x=x[whole].reshape(int(whole.sum()), problem.n_obs, -1),
+            log_prior=np.asarray(problem.prior.log_prob(z))[whole],
+        )
+        kept = (*state.pairs, pairs)[-(self.window or self.rounds) :]
+        losses = (_atomic, _held_out_atomic)
+        density = state.density
+        if density is None:
+            losses = (_likelihood, _held_out_likelihood)
+            density = self._start(start_key, problem, pairs)
+        data = self._data(kept, density.squash)
+        model = (density.flow, density.network)
+        model, info = train(train_key, model, data, *losses, self.training)
+        density = dataclasses.replace(density, flow=model[0], network=model[1])
+        row |= {name: np.asarray(value).item() for name, value in info.items()}
+        if not np.isfinite(row["held_out"]):
+            return Outcome(state, row, cost, _diverged())
+        return Outcome(APTState(density=density, pairs=kept), row, cost, None)
+
+    def posterior(self, state: "APTState") -> AmortisedDensity | None:
+        """The flow at the observed set."""
+        return state.density
+
+    def skeleton(self, dim: int, observed_shape: tuple[int, ...]) -> AmortisedDensity:
+        """An untrained flow."""
+        d = int(np.prod(observed_shape[1:]))
+        squash = Squash(jnp.zeros(d), jnp.ones(d))
+        return self._untrained(jax.random.key(0), dim, squash, jnp.zeros(observed_shape))
+
+    def _start(self, key: Key[Array, ""], problem: Problem, pairs: "_Pairs") -> AmortisedDensity:
+        d = pairs.x.shape[-1]
+        observed = np.asarray(problem.observed).reshape(problem.n_obs, d)
+        squash = fit_squash(observed, pairs.x.reshape(-1, d))
+        return self._untrained(key, problem.prior.dim, squash, problem.observed)
+
+    def _untrained(
+        self, key: Key[Array, ""], dim: int, squash: Squash, observed: Array
+    ) -> AmortisedDensity:
+        flow_key, network_key = jax.random.split(key)
+        flow = ConditionalFlow(
+            flow_key,
+            dim=dim,
+            condition_dim=self.embedding.features,
+            layers=self.layers,
+            bins=self.bins,
+            width=self.width,
+        )
+        network = self.embedding.build(network_key, (len(observed), len(squash.centre)))
+        return AmortisedDensity(flow=flow, network=network, squash=squash, observed=observed)
+
+    def _data(self, rounds: tuple["_Pairs", ...], squash: Squash) -> "_Data":
+        """All pairs in arrays of one size for every round, so that nothing is compiled anew."""
+        pairs = jax.tree.map(lambda *leaves: np.concatenate(leaves), *rounds)
+        capacity = self.n_params * (self.window or self.rounds)
+        rest = capacity - len(pairs.z)
+        padded = jax.tree.map(
+            lambda a: np.pad(a, [(0, rest)] + [(0, 0)] * (a.ndim - 1)).astype(np.float32), pairs
+        )
+        features = squash(padded.x)
+        return _Data(
+            z=jnp.asarray(padded.z).T,
+            features=features,
+            log_prior=jnp.asarray(padded.log_prior),
+            count=jnp.asarray(len(pairs.z)),
+            atoms=self.atoms,
+            batch_size=self.batch_size,
+            n_params=self.n_params,
+        )
+
+
+class APTState(eqx.Module):
+    """What a run of APT knows after a round."""
+
+    density: AmortisedDensity | None
+    pairs: tuple["_Pairs", ...]
+    """Parameters and sets of the rounds that are kept."""
+
+
+class _Pairs(eqx.Module):
+    z: Float[np.ndarray, "K dim"]
+    x: Float[np.ndarray, "K N d"]
+    log_prior: Float[np.ndarray, " K"]
+
+
+class _Data(eqx.Module):
+    z: Float[Array, "dim C"]
+    features: Float[Array, "C N d"]
+    log_prior: Float[Array, " C"]
+    count: Array
+    """How many of the C pairs are there."""
+    atoms: int = eqx.field(static=True)
+    batch_size: int = eqx.field(static=True)
+    n_params: int = eqx.field(static=True)
+
+
+_Trained = tuple[ConditionalFlow, Any]  # the flow, and the embedding network
+
+
+def _likelihood(model: _Trained, data: _Data, key: Key[Array, ""]) -> Array:
+    return _minus_log_prob(model, data, _batch(key, data))
+
+
+def _held_out_likelihood(model: _Trained, data: _Data) -> Array:
+    return _minus_log_prob(model, data, _held_out_batch(data))
+
+
+def _minus_log_prob(model: _Trained, data: _Data, index: Array) -> Array:
+    flow, network = model
+    condition = jax.vmap(network, out_axes=1)(data.features[index])
+    return -jnp.mean(flow.log_prob(data.z[:, index], condition))
+
+
+def _atomic(model: _Trained, data: _Data, key: Key[Array, ""]) -> Array:
+    batch_key, atom_key = jax.random.split(key)
+    return _minus_log_share(model, data, _batch(batch_key, data), atom_key)
+
+
+def _held_out_atomic(model: _Trained, data: _Data) -> Array:
+    return _minus_log_share(model, data, _held_out_batch(data), jax.random.key(0))
+
+
+def _minus_log_share(model: _Trained, data: _Data, index: Array, key: Key[Array, ""]) -> Array:
+    """Minus the log share of each set's own parameter among its atoms (eq. 6 of the APT paper).
+
+    The atoms of a set are the parameters some places further on in the batch; the same
+    parameter twice is no atom.
+    """
+    flow, network = model
+    n = len(index)
+    condition = jax.vmap(network, out_axes=1)(data.features[index])
+    others = 1 + jax.random.permutation(key, n - 1)[: data.atoms - 1]
+
+    offsets = jnp.append(0, others)[:, None]
+    atom = index[(jnp.arange(n) + offsets) % n].ravel()
+    log_q = flow.log_prob(data.z[:, atom], jnp.tile(condition, data.atoms))
+    odds = (log_q - data.log_prior[atom]).reshape(data.atoms, n)
+    again = (atom.reshape(data.atoms, n) == index) & (offsets > 0)
+    odds = jnp.where(again, -jnp.inf, odds)
+    return jnp.mean(jax.nn.logsumexp(odds, axis=0) - odds[0])
+
+
+def _batch(key: Key[Array, ""], data: _Data) -> Array:
+    """Random pairs of one round, none of those that are held out.
+
+    Atoms of one round are as near to each other as its proposal is narrow; atoms of wider
+    rounds would be told apart at a glance, and teach nothing.
+    """
+    round_key, pair_key = jax.random.split(key)
+    per_block = _HELD_OUT - 1
+    n_train = data.count - (data.count + per_block) // _HELD_OUT
+    per_round = data.n_params * per_block // _HELD_OUT
+    n_rounds = (n_train + per_round - 1) // per_round
+    start = per_round * jax.random.randint(round_key, (), 0, n_rounds)
+    place = start + jax.random.randint(pair_key, (data.batch_size,), 0, per_round)
+    place = jnp.minimum(place, n_train - 1)
+    return place + place // per_block + 1
+
+
+def _held_out_batch(data: _Data) -> Array:
+    """Every tenth pair of the newest round."""
+    last = (data.count - 1) // _HELD_OUT
+    return _HELD_OUT * jnp.maximum(last - jnp.arange(data.n_params // _HELD_OUT), 0)
+
+
+def _nothing_usable(n_sets: int, n_params: int) -> Stop:
+    return Stop(
+        "failed",
+        f"Only {n_sets} of {n_params} simulated sets were usable as a whole. Check the simulator "
+        "for parameters of the prior at which it fails, or narrow the prior.",
+    )
+
+
+def _diverged() -> Stop:
+    return Stop("diverged", "The flow's training diverged. Lower the rate: Training(rate=3e-4).")

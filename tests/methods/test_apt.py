@@ -1,0 +1,168 @@
+"""APT against the exact posterior of a normal mean, and its loss against brute force."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+from scipy.stats import chisquare
+
+import pliant
+from pliant.methods import apt
+
+N = 4
+OPTIONS = {
+    "n_params": 1000,
+    "embedding": pliant.DeepSet(features=4, width=16),
+    "layers": 1,
+    "bins": 4,
+    "width": 16,
+}
+
+
+def simulator(key, theta):
+    return theta["mu"] + jax.random.normal(key, (1,))
+
+
+def problem(observed):
+    return pliant.Problem({"mu": dist.Normal(0, 2)}, simulator, observed, scale=None)
+
+
+def exact(observed):
+    """Mean and standard deviation of the posterior: prior N(0, 4), N unit-variance draws."""
+    precision = 1 / 4 + len(observed)
+    return observed.sum() / precision, precision**-0.5
+
+
+OBSERVED = np.array([[1.3], [0.2], [2.1], [1.0]])
+
+
+@pytest.fixture(scope="module")
+def result():
+    return pliant.infer(problem(OBSERVED), pliant.APT(rounds=3, **OPTIONS), seed=0)
+
+
+def check(posterior, observed):
+    mean, sd = exact(observed)
+    drawn = posterior.sample(4000, seed=1)["mu"]
+    assert abs(drawn.mean() - mean) < 0.3 * sd
+    assert 0.8 < drawn.std() / sd < 1.25
+
+
+def test_it_meets_the_exact_posterior(result):
+    assert result.status == "finished"
+    assert result.history["simulations"][-1] == 3 * 1000 * N
+    check(result.posterior, OBSERVED)
+
+
+def test_one_round_is_amortised_and_its_ranks_are_uniform():
+    """200 data sets from the prior predictive, and no training anew for any of them."""
+    posterior = pliant.infer(problem(OBSERVED), pliant.APT(rounds=1, **OPTIONS), seed=1).posterior
+    rng = np.random.default_rng(2)
+    truths = rng.normal(0, 2, 200)
+    ranks = []
+    for index, truth in enumerate(truths):
+        observed = truth + rng.normal(size=(N, 1))
+        drawn = posterior.given(observed).sample(99, seed=index)["mu"]
+        ranks.append(np.sum(drawn < truth))
+    counts = np.bincount(np.array(ranks) // 10, minlength=10)
+    assert chisquare(counts).pvalue > 0.01
+    check(posterior.given(OBSERVED - 2), OBSERVED - 2)
+
+
+def test_only_amortised_posteriors_can_be_given_other_observations(result):
+    with pytest.raises(
+        ValueError, match=r"observed: expected finite numbers of the shape \(4, 1\)"
+    ):
+        result.posterior.given(OBSERVED[:2])
+    with pytest.raises(ValueError, match="not finite"):
+        result.posterior.given(np.full((4, 1), np.nan))
+    plain = dataclasses.replace(result.posterior, density=problem(OBSERVED).prior)
+    with pytest.raises(TypeError, match="APT"):
+        plain.given(OBSERVED)
+
+
+def test_it_is_saved_and_loaded_with_its_observations(result, tmp_path):
+    loaded = pliant.load(result.save(tmp_path))
+    np.testing.assert_array_equal(
+        loaded.posterior.sample(50, seed=3)["mu"], result.posterior.sample(50, seed=3)["mu"]
+    )
+    other = OBSERVED + 0.5
+    np.testing.assert_array_equal(
+        loaded.posterior.given(other).log_prob({"mu": 1.0}),
+        result.posterior.given(other).log_prob({"mu": 1.0}),
+    )
+
+
+def test_the_atomic_loss_is_that_of_the_formula(result):
+    density = result.posterior.density
+    rng = np.random.default_rng(0)
+    z, x = rng.normal(size=(1, 40)), rng.normal(size=(40, N, 1))
+    data = apt._Data(
+        z=jnp.asarray(z, float),
+        features=jnp.asarray(x, float),
+        log_prior=jnp.asarray(rng.normal(size=40), float),
+        count=jnp.asarray(40),
+        atoms=3,
+        batch_size=5,
+        n_params=40,
+    )
+    index, key = jnp.array([7, 3, 7, 11, 2]), jax.random.key(4)
+    model = (density.flow, density.network)
+    got = apt._minus_log_share(model, data, index, key)
+
+    others = 1 + np.asarray(jax.random.permutation(key, 4))[:2]
+    terms = []
+    for b, own in enumerate(np.asarray(index)):
+        atoms = [own] + [int(index[(b + o) % 5]) for o in others if index[(b + o) % 5] != own]
+        condition = density.network(data.features[own])[:, None]
+        odds = [
+            float(density.flow.log_prob(data.z[:, [a]], condition)[0] - data.log_prior[a])
+            for a in atoms
+        ]
+        terms.append(np.log(np.sum(np.exp(odds))) - odds[0])
+    assert float(got) == pytest.approx(np.mean(terms), rel=1e-4)
+
+
+def test_held_out_pairs_are_never_trained_on():
+    data = apt._Data(
+        z=jnp.zeros((1, 200)),
+        features=jnp.zeros((200, N, 1)),
+        log_prior=jnp.zeros(200),
+        count=jnp.asarray(157),
+        atoms=2,
+        batch_size=64,
+        n_params=100,
+    )
+    keys = jax.random.split(jax.random.key(0), 200)
+    trained = np.unique(jax.vmap(lambda key: apt._batch(key, data))(keys))
+    held_out = np.unique(apt._held_out_batch(data))
+    assert trained.max() == 156
+    assert not np.any(trained % 10 == 0)
+    np.testing.assert_array_equal(held_out, np.arange(60, 160, 10))
+
+
+def test_sets_that_fail_are_left_out_and_too_many_end_the_run():
+    def fragile(key, theta):
+        return jnp.where(theta["mu"] > -6, 1.0, jnp.nan) * simulator(key, theta)
+
+    method = pliant.APT(rounds=1, **{**OPTIONS, "n_params": 100})
+    whole = pliant.infer(
+        pliant.Problem({"mu": dist.Normal(0, 2)}, fragile, OBSERVED), method, seed=0
+    )
+    assert whole.status == "finished"
+    broken = pliant.Problem({"mu": dist.Normal(-20, 1)}, fragile, OBSERVED)
+    failed = pliant.infer(broken, method, seed=0)
+    assert failed.status == "failed"
+    assert "simulated sets" in failed.message
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("atoms", 1), ("batch_size", 5), ("embedding", "deep"), ("window", 0), ("n_params", 10)],
+)
+def test_options_are_checked(option, value):
+    with pytest.raises((TypeError, ValueError), match=option):
+        pliant.APT(**{option: value})
