@@ -14,9 +14,13 @@ if TYPE_CHECKING:
     from pliant.bandwidths.trust_region import TrustRegion as TrustRegion
     from pliant.discrepancies.energy import Energy as Energy
     from pliant.discrepancies.euclidean import Euclidean as Euclidean
+    from pliant.discrepancies.likelihood_kl import LikelihoodKL as LikelihoodKL
     from pliant.discrepancies.mmd import MMD as MMD
+    from pliant.discrepancies.ratio_kl import RatioKL as RatioKL
     from pliant.discrepancies.sliced_wasserstein import SlicedWasserstein as SlicedWasserstein
     from pliant.discrepancies.wasserstein import Wasserstein as Wasserstein
+    from pliant.embeddings import Concatenation as Concatenation
+    from pliant.embeddings import DeepSet as DeepSet
     from pliant.families.gaussian import Gaussian as Gaussian
     from pliant.families.mixture import GaussianMixture as GaussianMixture
     from pliant.families.spline_flow import SplineFlow as SplineFlow
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
     from pliant.kernels import ExponentialKernel as ExponentialKernel
     from pliant.kernels import GaussianKernel as GaussianKernel
     from pliant.kernels import UniformKernel as UniformKernel
+    from pliant.methods.apt import APT as APT
     from pliant.methods.pli import PLI as PLI
     from pliant.partition import PartitionFunction as PartitionFunction
     from pliant.posterior import Posterior as Posterior
@@ -36,6 +41,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _MODULES = {
+    "APT": "methods.apt",
+    "Concatenation": "embeddings",
+    "DeepSet": "embeddings",
     "EffectiveSampleSize": "bandwidths.ess",
     "Energy": "discrepancies.energy",
     "EpanechnikovKernel": "kernels",
@@ -45,6 +53,7 @@ _MODULES = {
     "Gaussian": "families.gaussian",
     "GaussianKernel": "kernels",
     "GaussianMixture": "families.mixture",
+    "LikelihoodKL": "discrepancies.likelihood_kl",
     "MMD": "discrepancies.mmd",
     "PLI": "methods.pli",
     "PartitionFunction": "partition",
@@ -52,6 +61,7 @@ _MODULES = {
     "Problem": "problem",
     "Quantile": "bandwidths.quantile",
     "Result": "result",
+    "RatioKL": "discrepancies.ratio_kl",
     "SlicedWasserstein": "discrepancies.sliced_wasserstein",
     "SplineFlow": "families.spline_flow",
     "Training": "training",

@@ -89,7 +89,7 @@ def check_path(name: str, value: Any) -> Path:
     return Path(value)
 
 
-def check_instance(name: str, value: Any, kind: type, example: str) -> None:
+def check_instance(name: str, value: Any, kind: type | tuple[type, ...], example: str) -> None:
     """Raise a ``TypeError`` unless ``value`` is a ``kind``; ``example`` shows a good value."""
     if not isinstance(value, kind):
         got = f"the class {value.__name__}" if isinstance(value, type) else repr(value)

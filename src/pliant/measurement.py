@@ -25,6 +25,8 @@ class Measurement(eqx.Module):
     ones are rough and can be negative, their mean is not."""
     usable: float
     """The share of draws that could be used."""
+    info: dict[str, float]
+    """Numbers for the round's row."""
 
 
 def measure_parameters(
@@ -68,8 +70,22 @@ def measure_parameters(
             log_partition=np.concatenate(log_partition) if log_partition else np.zeros(len(z)),
             noise=np.concatenate(noise) if noise else np.zeros(0),
             usable=usable / (len(z) * n_sims),
+            info={},
         ),
         state,
+    )
+
+
+def learned_measurement(
+    distance: Float[np.ndarray, " K"], usable: float, info: dict[str, float]
+) -> Measurement:
+    """Distances that were computed without simulating their parameters: they have no noise."""
+    return Measurement(
+        distance=np.asarray(distance, np.float64),
+        log_partition=np.zeros(len(distance)),
+        noise=np.zeros(0),
+        usable=usable,
+        info=info,
     )
 
 

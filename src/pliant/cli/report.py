@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pliant.history import History
     from pliant.metrics.table import Metric
 
-_COLOURS = {"finished": "green", "failed": "red", "diverged": "red"}
+_COLOURS = {"finished": "green", "converged": "green", "failed": "red", "diverged": "red"}
 _ROUND = {
     "round": ("round", "d"),
     "bandwidth": ("bandwidth", ".3g"),

@@ -1,0 +1,295 @@
+"""The KL of Lemma 1, learned: what the discrepancies that learn from round to round share.
+
+With ``D = KL(p* || p(. | theta))`` and ``2 beta = 1 / N`` the pseudo-likelihood is the likelihood:
+``N D = const - sum_i log p(x_i | theta)``. A network learns ``log p(x | theta)``, up to a constant
+of x, from single simulated draws, and is then evaluated at any parameter without simulating it.
+"""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Key
+
+from pliant.checks import check_instance, check_integer
+from pliant.problem import Problem
+from pliant.squash import Squash, fit_squash
+from pliant.training import Training
+
+HELD_OUT = 10
+"""Every tenth parameter of the newest round is held out of the training."""
+
+_PAIRS = 2**15  # pairs of parameter and observation that are evaluated at a time
+_COPIES = 4  # points at which the density of a count is averaged
+_AGREEMENT = 1.0  # nats over all observations within which an older network predicts as well
+
+
+class AbstractLearnedDiscrepancy(eqx.Module):
+    """A distance that is learned from the simulations of the rounds so far.
+
+    Every round goes on from the last round's network. Older networks are averaged with the
+    newest as long as they predict the newest round's held-out draws as well, to within a nat over
+    all observations: their errors differ, and the mean has less of them. As more of them do,
+    older rounds get a larger share of the training, up to their share of the draws.
+    """
+
+    training: eqx.AbstractVar[Training]
+    """Steps, rate and early stopping of each round."""
+    batch_size: eqx.AbstractVar[int]
+    """Draws in a gradient step."""
+    window: eqx.AbstractVar[int]
+    """Rounds whose draws are kept to train on."""
+    networks: eqx.AbstractVar[int]
+    """How many rounds' networks may be averaged."""
+    n_evaluated: eqx.AbstractVar[int]
+    """Parameters that are weighed in a round, without simulating them."""
+
+    def __check_init__(self):
+        check_instance("training", self.training, Training, "pliant.Training()")
+        for name in ("batch_size", "window", "networks"):
+            check_integer(name, getattr(self, name), at_least=1)
+        check_integer("n_evaluated", self.n_evaluated, at_least=100)
+
+    def default_beta(self, n_obs: int) -> float:
+        """``1 / (2 N)``, at which the pseudo-likelihood is the likelihood (Lemma 1)."""
+        return 0.5 / n_obs
+
+    @abc.abstractmethod
+    def check(self, problem: Problem) -> None:
+        """Raise a ``ValueError`` if the observations do not suit the discrepancy."""
+
+    @abc.abstractmethod
+    def untrained(self, key: Key[Array, ""], problem: Problem) -> "AbstractNetwork":
+        """A new network."""
+
+    @abc.abstractmethod
+    def trained(
+        self, key: Key[Array, ""], network: Any, data: "Data"
+    ) -> tuple[Any, dict[str, Array]]:
+        """The network after a round's training, with ``fit_steps`` and ``held_out``."""
+
+    @abc.abstractmethod
+    def held_out_loss(self, network: Any, data: "Data") -> Float[Array, ""]:
+        """Minus the mean log density of the newest round's held-out draws, or a bound of it."""
+
+    def learn(
+        self,
+        key: Key[Array, ""],
+        problem: Problem,
+        state: "LearnedState | None",
+        z: Float[Array, "K dim"],
+        x: Float[np.ndarray, "K M *event"],
+        ok: Bool[np.ndarray, "K M"],
+    ) -> tuple["LearnedState", dict[str, float]]:
+        """Learn from a round's simulations.
+
+        Args:
+            key: For the networks' weights and batches.
+            problem: With the observations.
+            state: What the last round returned; None in the first.
+            z: Parameters.
+            x: Draws of each.
+            ok: Which draws are usable.
+
+        Returns:
+            The new state, and numbers for the round's row.
+        """
+        start_key, noise_key, train_key = jax.random.split(key, 3)
+        rows = x.reshape(*x.shape[:2], -1)
+        if state is None:
+            state = _first_state(problem, rows[ok])
+        u = state.squash(_spread(noise_key, jnp.asarray(rows), state.counts))
+        newest = Draws(z=np.asarray(z), u=np.asarray(u), ok=ok)
+        draws = (newest, *state.draws)[: self.window]
+        view = View(*_moments(newest.z))
+        data = self._data(draws, view, newest_share=1 / (1 + max(1, len(state.members))))
+
+        last = state.members[0] if state.members else None
+        network = self.untrained(start_key, problem) if last is None else last.seen_from(view)
+        network, info = self.trained(train_key, network, data)
+        members = self._that_predict(problem, (Member(network, view), *state.members), data)
+        row = {"net_steps": int(info["fit_steps"]), "net_loss": float(info["held_out"])}
+        row["networks"] = len(members)
+        return LearnedState(state.squash, state.counts, draws, members), row
+
+    def distances(
+        self, problem: Problem, state: "LearnedState", z: Float[Array, "K dim"]
+    ) -> tuple[Float[np.ndarray, " K"], dict[str, float]]:
+        """``-mean_i log p(x_i | theta)``, up to a constant, without a simulation.
+
+        Returns:
+            The networks' mean, and ``disagreement``, their spread in nats over all observations.
+        """
+        observed = jnp.asarray(problem.observed).reshape(problem.n_obs, -1)
+        copies = _COPIES if np.any(state.counts) else 1
+        keys = jax.random.split(jax.random.key(0), copies)
+        u = jnp.stack([state.squash(_spread(k, observed, state.counts)) for k in keys])
+        each = np.stack([_mean_log_values(member, u, z) for member in state.members])
+        nats = problem.n_obs * each.astype(np.float64)
+        centred = nats - nats.mean(axis=1, keepdims=True)
+        return -each.mean(axis=0), {"disagreement": float(centred.std(axis=0).mean())}
+
+    def _data(self, draws: tuple["Draws", ...], view: "View", *, newest_share: float) -> "Data":
+        """The newest round first, in arrays of one size, so that nothing is compiled anew."""
+        n_params = len(draws[0].z)
+        missing = (self.window - len(draws)) * n_params
+        whole: Draws = jax.tree.map(lambda *leaves: np.concatenate(leaves), *draws)
+        whole = jax.tree.map(lambda a: np.pad(a, [(0, missing)] + [(0, 0)] * (a.ndim - 1)), whole)
+        return Data(
+            condition=view(jnp.asarray(whole.z)).T,
+            u=jnp.asarray(whole.u),
+            ok=jnp.asarray(whole.ok),
+            rounds=jnp.asarray(len(draws)),
+            newest_share=jnp.asarray(newest_share),
+            n_params=n_params,
+            batch_size=self.batch_size,
+        )
+
+    def _that_predict(
+        self, problem: Problem, members: tuple["Member", ...], data: "Data"
+    ) -> tuple["Member", ...]:
+        """The newest network, and older ones that predict its held-out draws as well."""
+        newest = members[0]
+        best = float(self.held_out_loss(newest.network, data))
+        kept = [newest]
+        for older in members[1 : self.networks]:
+            loss = float(self.held_out_loss(older.seen_from(newest.view), data))
+            if problem.n_obs * (loss - best) < _AGREEMENT:
+                kept.append(older)
+        return tuple(kept)
+
+
+class AbstractNetwork(eqx.Module):
+    """A function of an observation and a parameter, both as they are seen by networks."""
+
+    @abc.abstractmethod
+    def log_values(
+        self, u: Float[Array, "d B"], condition: Float[Array, "dim B"]
+    ) -> Float[Array, " B"]:
+        """``log p(u | condition)`` of ``B`` pairs, up to a constant of u."""
+
+    @abc.abstractmethod
+    def with_condition(
+        self, factor: Float[Array, " dim"], shift: Float[Array, " dim"]
+    ) -> "AbstractNetwork":
+        """The network whose values at ``c`` are this one's at ``factor * c + shift``."""
+
+
+class View(eqx.Module):
+    """Parameters relative to a round's: a network sees them at the scale on which they vary."""
+
+    centre: Float[Array, " dim"]
+    spread: Float[Array, " dim"]
+
+    def __call__(self, z: Float[Array, "*batch dim"]) -> Float[Array, "*batch dim"]:
+        """Centred and scaled parameters."""
+        return (z - self.centre) / self.spread
+
+
+class Member(eqx.Module):
+    """A round's network, with the view that it was trained with."""
+
+    network: AbstractNetwork
+    view: View
+
+    def seen_from(self, view: View) -> AbstractNetwork:
+        """The same function of the parameters, written for another view of them."""
+        factor = view.spread / self.view.spread
+        return self.network.with_condition(factor, self.view(view.centre))
+
+
+class Draws(eqx.Module):
+    """The simulations of one round, as the networks see them."""
+
+    z: Float[np.ndarray, "K dim"]
+    u: Float[np.ndarray, "K M d"]
+    ok: Bool[np.ndarray, "K M"]
+
+
+class LearnedState(eqx.Module):
+    """What is known after a round."""
+
+    squash: Squash
+    counts: Bool[np.ndarray, " d"]
+    """Which features are whole numbers."""
+    draws: tuple[Draws, ...]
+    """The newest round first."""
+    members: tuple[Member, ...]
+    """The newest network first."""
+
+
+class Data(eqx.Module):
+    """What a network is trained on; rounds follow each other along C, the newest first."""
+
+    condition: Float[Array, "dim C"]
+    u: Float[Array, "C M d"]
+    ok: Bool[Array, "C M"]
+    rounds: Array
+    """How many rounds are there; the rest of C is empty."""
+    newest_share: Array
+    """The share of the training that the newest round gets."""
+    n_params: int = eqx.field(static=True)
+    batch_size: int = eqx.field(static=True)
+
+    def batch_rounds(self, key: Key[Array, ""], n: int) -> Array:
+        """Random rounds, the newest by its share."""
+        share_key, round_key = jax.random.split(key)
+        older = jax.random.randint(round_key, (n,), 1, jnp.maximum(self.rounds, 2))
+        newest = jax.random.uniform(share_key, (n,)) < self.newest_share
+        return jnp.where(newest | (self.rounds == 1), 0, older)
+
+    def batch_params(self, key: Key[Array, ""], rounds: Array) -> Array:
+        """A random parameter of each round, none that is held out."""
+        n_held_out = -(-self.n_params // HELD_OUT)
+        place = jax.random.randint(key, (self.batch_size,), 0, self.n_params - n_held_out)
+        return rounds * self.n_params + place + place // (HELD_OUT - 1) + 1
+
+    @property
+    def held_out_params(self) -> Array:
+        """Every tenth of the newest round."""
+        return jnp.arange(0, self.n_params, HELD_OUT)
+
+
+def _first_state(problem: Problem, simulated: Float[np.ndarray, "S d"]) -> LearnedState:
+    observed = np.asarray(problem.observed).reshape(problem.n_obs, -1)
+    counts = _are_counts(observed) & _are_counts(simulated)
+    return LearnedState(fit_squash(observed, simulated), counts, draws=(), members=())
+
+
+@eqx.filter_jit
+def _mean_log_values(
+    member: Member, u: Float[Array, "copies N d"], z: Float[Array, "K dim"]
+) -> Float[Array, " K"]:
+    """The mean over observations, for all parameters, some at a time.
+
+    Copies of an observation of counts are points of its unit cell: the mean of their
+    densities estimates its probability.
+    """
+    copies, n, d = u.shape
+    points = u.reshape(-1, d).T
+
+    def one(z: Array) -> Array:
+        repeated = jnp.broadcast_to(member.view(z)[:, None], (len(z), copies * n))
+        values = member.network.log_values(points, repeated).reshape(copies, n)
+        return jnp.mean(jax.nn.logsumexp(values, axis=0) - jnp.log(copies))
+
+    return jax.lax.map(one, z, batch_size=max(1, _PAIRS // (copies * n)))
+
+
+def _moments(z: Float[np.ndarray, "K dim"]) -> tuple[Array, Array]:
+    spread = np.std(z, axis=0)
+    return jnp.asarray(np.mean(z, axis=0)), jnp.asarray(np.where(spread > 0, spread, 1.0))
+
+
+def _are_counts(x: Float[np.ndarray, "S d"]) -> Bool[np.ndarray, " d"]:
+    return np.all(x == np.round(x), axis=0)
+
+
+def _spread(
+    key: Key[Array, ""], x: Float[Array, "*batch d"], counts: Bool[np.ndarray, " d"]
+) -> Float[Array, "*batch d"]:
+    """Counts spread evenly over their unit interval; other features as they are."""
+    return x + jnp.where(jnp.asarray(counts), jax.random.uniform(key, x.shape) - 0.5, 0.0)

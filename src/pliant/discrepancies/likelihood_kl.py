@@ -1,0 +1,142 @@
+"""The learned KL by a conditional density of single draws: a neural likelihood."""
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from pliant.checks import check_integer
+from pliant.discrepancies.learned import AbstractLearnedDiscrepancy, AbstractNetwork, Data
+from pliant.families.conditional_flow import ConditionalFlow
+from pliant.problem import Problem
+from pliant.training import Training, train
+
+_MOST_NUMBERS = 100  # of an observation
+
+
+class LikelihoodKL(AbstractLearnedDiscrepancy):
+    """A conditional spline flow q(x | theta), trained by maximum likelihood on single draws.
+
+    For continuous data and counts of up to about a hundred numbers an observation; counts are
+    spread evenly over their unit interval. A round first trains the flow's Gaussian alone, then
+    everything, and keeps what predicts held-out draws best: where the likelihood is Gaussian, no
+    spline adds its noise.
+
+    Args:
+        layers: Coupling layers.
+        bins: Bins of each spline.
+        width: Units in each of the two hidden layers of every network.
+        training: Steps, rate and early stopping of each half of a round's training.
+        batch_size: Draws in a gradient step.
+        window: Rounds whose draws are kept to train on.
+        networks: How many rounds' networks may be averaged.
+        n_evaluated: Parameters that are weighed in a round, without simulating them.
+    """
+
+    layers: int = eqx.field(static=True, default=4)
+    bins: int = eqx.field(static=True, default=8)
+    width: int = eqx.field(static=True, default=50)
+    training: Training = Training(steps=1000, rate=1e-3, every=100, patience=4)
+    batch_size: int = eqx.field(static=True, default=250)
+    window: int = eqx.field(static=True, default=6)
+    networks: int = eqx.field(static=True, default=6)
+    n_evaluated: int = eqx.field(static=True, default=5000)
+
+    def __check_init__(self):
+        check_integer("layers", self.layers, at_least=1)
+        check_integer("bins", self.bins, at_least=2)
+        check_integer("width", self.width, at_least=1)
+
+    def check(self, problem: Problem) -> None:
+        """Densities of long observations are not modelled."""
+        d = math.prod(problem.event_shape)
+        if d > _MOST_NUMBERS:
+            raise ValueError(
+                f"discrepancy: LikelihoodKL models observations of up to {_MOST_NUMBERS} "
+                f"numbers, got {d}. Use pliant.RatioKL(), which needs no density of them."
+            )
+
+    def untrained(self, key: Key[Array, ""], problem: Problem) -> "LikelihoodNetwork":
+        """A standard normal for every parameter."""
+        return LikelihoodNetwork(
+            ConditionalFlow(
+                key,
+                dim=math.prod(problem.event_shape),
+                condition_dim=problem.prior.dim,
+                layers=self.layers,
+                bins=self.bins,
+                width=self.width,
+            )
+        )
+
+    def trained(
+        self, key: Key[Array, ""], network: "LikelihoodNetwork", data: Data
+    ) -> tuple["LikelihoodNetwork", dict[str, Array]]:
+        """First the Gaussian, then everything."""
+        head_key, flow_key = jax.random.split(key)
+        parts = (network, data)
+        head, _ = train(
+            head_key, network.flow.head, parts, _head_loss, _held_out_head_loss, self.training
+        )
+        network = _with_head(network, head)
+        return train(flow_key, network, data, _loss, _held_out_loss, self.training)
+
+    def held_out_loss(self, network: "LikelihoodNetwork", data: Data) -> Float[Array, ""]:
+        """Minus the mean log density."""
+        return _held_out_loss(network, data)
+
+
+class LikelihoodNetwork(AbstractNetwork):
+    """A conditional flow of the observation."""
+
+    flow: ConditionalFlow
+
+    def log_values(
+        self, u: Float[Array, "d B"], condition: Float[Array, "dim B"]
+    ) -> Float[Array, " B"]:
+        """Log densities."""
+        return self.flow.log_prob(u, condition)
+
+    def with_condition(
+        self, factor: Float[Array, " dim"], shift: Float[Array, " dim"]
+    ) -> "LikelihoodNetwork":
+        """The networks' first layers are linear in the condition."""
+        return LikelihoodNetwork(self.flow.with_condition(factor, shift))
+
+
+def _with_head(network: LikelihoodNetwork, head: eqx.nn.MLP) -> LikelihoodNetwork:
+    return eqx.tree_at(lambda n: n.flow.head, network, head)
+
+
+def _head_loss(
+    head: eqx.nn.MLP, parts: tuple[LikelihoodNetwork, Data], key: Key[Array, ""]
+) -> Array:
+    return _loss(_with_head(parts[0], head), parts[1], key)
+
+
+def _held_out_head_loss(head: eqx.nn.MLP, parts: tuple[LikelihoodNetwork, Data]) -> Array:
+    return _held_out_loss(_with_head(parts[0], head), parts[1])
+
+
+def _loss(network: LikelihoodNetwork, data: Data, key: Key[Array, ""]) -> Array:
+    """Minus the mean log density of random draws."""
+    round_key, param_key, draw_key = jax.random.split(key, 3)
+    param = data.batch_params(param_key, data.batch_rounds(round_key, data.batch_size))
+    draw = jax.random.randint(draw_key, (data.batch_size,), 0, data.u.shape[1])
+    u, ok = data.u[param, draw], data.ok[param, draw]
+    return _minus_log_prob(network, data.condition[:, param], u, ok)
+
+
+@eqx.filter_jit
+def _held_out_loss(network: LikelihoodNetwork, data: Data) -> Array:
+    param = data.held_out_params
+    u, ok = data.u[param].reshape(-1, data.u.shape[2]), data.ok[param].ravel()
+    condition = jnp.repeat(data.condition[:, param], data.u.shape[1], axis=1)
+    return _minus_log_prob(network, condition, u, ok)
+
+
+def _minus_log_prob(network: LikelihoodNetwork, condition: Array, u: Array, ok: Array) -> Array:
+    log_q = network.log_values(u.T, condition)
+    return -jnp.sum(jnp.where(ok, log_q, 0.0)) / jnp.maximum(jnp.sum(ok), 1)

@@ -1,0 +1,170 @@
+"""The learned KL by contrast: which of several parameters made this draw?"""
+
+import math
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from pliant.checks import check_instance, check_integer
+from pliant.discrepancies.learned import AbstractLearnedDiscrepancy, AbstractNetwork, Data
+from pliant.embeddings import AbstractEmbedding
+from pliant.problem import Problem
+from pliant.training import Training, train
+
+
+class RatioKL(AbstractLearnedDiscrepancy):
+    """A network f(x, theta) that tells each draw's own parameter from those of other draws.
+
+    Trained on batches of one round's pairs to give the own parameter the largest share of
+    ``exp f`` among the atoms, it tends to ``log p(x | theta)`` up to a function of x alone, for
+    data of any kind and length.
+
+    Args:
+        embedding: A network that shortens long observations first, such as trajectories or
+            images; an observation of the shape ``(T, ...)`` is embedded as T points.
+        atoms: Parameters that compete for a draw, its own among them.
+        width: Units in each of the three hidden layers.
+        training: Steps, rate and early stopping of each round.
+        batch_size: Draws in a gradient step.
+        window: Rounds whose draws are kept to train on.
+        networks: How many rounds' networks may be averaged.
+        n_evaluated: Parameters that are weighed in a round, without simulating them.
+    """
+
+    embedding: AbstractEmbedding | None = None
+    atoms: int = eqx.field(static=True, default=16)
+    width: int = eqx.field(static=True, default=100)
+    training: Training = Training(steps=2000, rate=1e-3, every=100, patience=5)
+    batch_size: int = eqx.field(static=True, default=250)
+    window: int = eqx.field(static=True, default=6)
+    networks: int = eqx.field(static=True, default=6)
+    n_evaluated: int = eqx.field(static=True, default=5000)
+
+    def __check_init__(self):
+        if self.embedding is not None:
+            check_instance("embedding", self.embedding, AbstractEmbedding, "pliant.Concatenation()")
+        check_integer("atoms", self.atoms, at_least=2)
+        check_integer("width", self.width, at_least=1)
+        check_integer("batch_size", self.batch_size, at_least=self.atoms)
+
+    def check(self, problem: Problem) -> None:
+        """Any observations will do."""
+
+    def untrained(self, key: Key[Array, ""], problem: Problem) -> "RatioNetwork":
+        """The same value for every pair."""
+        embed_key, body_key = jax.random.split(key)
+        length, network = math.prod(problem.event_shape), None
+        points = _as_points(problem.event_shape)
+        if self.embedding is not None:
+            network = self.embedding.build(embed_key, points)
+            length = self.embedding.features
+        inputs = length + problem.prior.dim
+        body = eqx.nn.MLP(inputs, "scalar", self.width, 3, jax.nn.silu, key=body_key)
+        body = eqx.tree_at(lambda m: m.layers[-1].weight, body, replace_fn=jnp.zeros_like)
+        return RatioNetwork(embedding=network, body=body, points=points)
+
+    def trained(
+        self, key: Key[Array, ""], network: "RatioNetwork", data: Data
+    ) -> tuple["RatioNetwork", dict[str, Array]]:
+        """The contrastive loss, on all kept rounds."""
+        return train(key, network, (data, _Atoms(self.atoms)), _loss, _held_out_loss, self.training)
+
+    def held_out_loss(self, network: "RatioNetwork", data: Data) -> Float[Array, ""]:
+        """Minus the log share of the own parameters."""
+        return _held_out_loss(network, (data, _Atoms(self.atoms)))
+
+
+class RatioNetwork(AbstractNetwork):
+    """A perceptron of the (embedded) observation and the parameter."""
+
+    embedding: Any
+    body: eqx.nn.MLP
+    points: tuple[int, int] = eqx.field(static=True)
+
+    def log_values(
+        self, u: Float[Array, "d B"], condition: Float[Array, "dim B"]
+    ) -> Float[Array, " B"]:
+        """Log ratios of ``B`` pairs, up to a constant of each observation."""
+        return self.of_embedded(self.embedded(u), condition)
+
+    def embedded(self, u: Float[Array, "d B"]) -> Float[Array, "e B"]:
+        """The observations as the perceptron sees them."""
+        if self.embedding is None:
+            return u
+        return jax.vmap(lambda v: self.embedding(v.reshape(self.points)), 1, 1)(u)
+
+    def of_embedded(self, e: Float[Array, "e B"], condition: Array) -> Float[Array, " B"]:
+        """Log ratios, where the observations are embedded already."""
+        return jax.vmap(self.body, in_axes=1)(jnp.concatenate([e, condition]))
+
+    def with_condition(
+        self, factor: Float[Array, " dim"], shift: Float[Array, " dim"]
+    ) -> "RatioNetwork":
+        """The first layer is linear in the condition."""
+        first: Any = self.body.layers[0]
+        own, condition = first.weight[:, : -len(shift)], first.weight[:, -len(shift) :]
+        return eqx.tree_at(
+            lambda n: (n.body.layers[0].weight, n.body.layers[0].bias),
+            self,
+            (
+                jnp.concatenate([own, condition * factor], axis=1),
+                first.bias + condition @ shift,
+            ),
+        )
+
+
+class _Atoms(eqx.Module):
+    number: int = eqx.field(static=True)
+
+
+def _loss(network: RatioNetwork, given: tuple[Data, _Atoms], key: Key[Array, ""]) -> Array:
+    """Over random draws of one round: atoms of a wider one would be told apart at a glance."""
+    data, atoms = given
+    round_key, param_key, draw_key, atom_key = jax.random.split(key, 4)
+    param = data.batch_params(param_key, data.batch_rounds(round_key, 1))
+    draw = jax.random.randint(draw_key, (data.batch_size,), 0, data.u.shape[1])
+    others = 1 + jax.random.permutation(atom_key, data.batch_size - 1)[: atoms.number - 1]
+    return _minus_log_share(network, data, param, draw, others)
+
+
+@eqx.filter_jit
+def _held_out_loss(network: RatioNetwork, given: tuple[Data, _Atoms]) -> Array:
+    """Over every tenth parameter of the newest round, with up to ten draws of each."""
+    data, atoms = given
+    param = data.held_out_params
+    others = jnp.arange(1, min(atoms.number, len(param)))
+    draws = jnp.arange(min(10, data.u.shape[1]))
+    losses = jax.lax.map(
+        lambda d: _minus_log_share(network, data, param, jnp.full(len(param), d), others), draws
+    )
+    return jnp.mean(losses)
+
+
+def _minus_log_share(
+    network: RatioNetwork, data: Data, param: Array, draw: Array, others: Array
+) -> Array:
+    """Minus the log share of each draw's own parameter among its atoms.
+
+    The atoms are the parameters of draws some places further on; the same parameter twice is
+    no atom, and an unusable draw does not count.
+    """
+    n, atoms = len(param), len(others) + 1
+    offsets = jnp.append(0, others)[:, None]
+    atom = param[(jnp.arange(n) + offsets) % n]
+    e = network.embedded(data.u[param, draw].T)
+    values = network.of_embedded(jnp.tile(e, atoms), data.condition[:, atom.ravel()])
+    again = (atom == param) & (offsets > 0)
+    values = jnp.where(again, -jnp.inf, values.reshape(atoms, n))
+    ok = data.ok[param, draw]
+    share = jax.nn.logsumexp(values, axis=0) - values[0]
+    return jnp.sum(jnp.where(ok, share, 0.0)) / jnp.maximum(jnp.sum(ok), 1)
+
+
+def _as_points(event_shape: tuple[int, ...]) -> tuple[int, int]:
+    """An event as points of features: ``(T, ...)`` has T, anything else is one point."""
+    if len(event_shape) < 2:
+        return 1, math.prod(event_shape)
+    return event_shape[0], math.prod(event_shape[1:])

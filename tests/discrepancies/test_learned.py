@@ -1,0 +1,179 @@
+"""Learned likelihoods against exact ones, on problems where those are known."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+from scipy.stats import norm, poisson
+
+import pliant
+from pliant.discrepancies.learned import Member, View
+from pliant.simulation import simulate_sets
+
+TRAINING = pliant.Training(steps=600, rate=3e-3, every=100, patience=6)
+KINDS = {
+    "likelihood": pliant.LikelihoodKL(layers=1, bins=4, width=16, training=TRAINING),
+    "ratio": pliant.RatioKL(width=32, training=TRAINING),
+}
+N = 10
+OBSERVED = np.random.default_rng(0).normal([1.0, 0.0], 1.5, size=(N, 2))
+
+
+def simulator(key, theta):
+    return theta["mu"] * jnp.array([1.0, 0.0]) + theta["sigma"] * jax.random.normal(key, (2,))
+
+
+PRIOR = {"mu": dist.Normal(0, 2), "sigma": dist.LogNormal(0.5, 0.4)}
+PROBLEM = pliant.Problem(PRIOR, simulator, OBSERVED)
+
+
+def learned(kind, problem, rounds=2, n_params=1000):
+    """The state after some rounds at the prior."""
+    state = None
+    for index in range(rounds):
+        z_key, sim_key, key = jax.random.split(jax.random.key(index), 3)
+        z = problem.prior.sample(z_key, n_params)
+        x, ok = simulate_sets(sim_key, problem, z, 20)
+        state, row = kind.learn(key, problem, state, z, x, ok)
+    return state, row
+
+
+def log_likelihood(z):
+    theta = jax.vmap(PROBLEM.prior.space.constrain)(z)
+    mean = np.asarray(theta["mu"])[:, None, None] * np.array([1.0, 0.0])
+    sigma = np.asarray(theta["sigma"])[:, None, None]
+    return norm.logpdf(OBSERVED, mean, sigma).sum(axis=(1, 2))
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def trained(request):
+    kind = KINDS[request.param]
+    return kind, *learned(kind, PROBLEM)
+
+
+def test_distances_are_those_of_the_exact_likelihood(trained):
+    """Where the likelihood matters: within some nats of its maximum among prior draws."""
+    kind, state, _ = trained
+    z = PROBLEM.prior.sample(jax.random.key(9), 2000)
+    distance, row = kind.distances(PROBLEM, state, z)
+    exact = log_likelihood(z)
+    near = exact > exact.max() - 6
+    error = -N * distance[near] - exact[near]
+    assert near.sum() > 50
+    assert np.std(error) < 0.5  # nats, over ten observations of two numbers
+    assert row["disagreement"] >= 0
+
+
+def test_older_networks_are_kept_while_they_predict_as_well(trained):
+    _, state, row = trained
+    assert row["networks"] == len(state.members) == 2  # both rounds were at the prior
+
+
+def test_the_same_network_from_another_view(trained):
+    _, state, _ = trained
+    member = state.members[0]
+    z = np.asarray(PROBLEM.prior.sample(jax.random.key(1), 40))
+    view = View(jnp.array([0.5, -0.3]), jnp.array([0.2, 3.0]))
+    moved = Member(member.seen_from(view), view)
+    u = jnp.asarray(np.random.default_rng(0).normal(size=(2, 40)), float)
+    np.testing.assert_allclose(
+        moved.network.log_values(u, moved.view(z).T),
+        member.network.log_values(u, member.view(z).T),
+        atol=2e-3,
+    )
+
+
+def test_pli_with_a_learned_likelihood_meets_the_exact_posterior():
+    method = pliant.PLI(
+        discrepancy=KINDS["likelihood"], family=pliant.Gaussian(), n_params=500, rounds=12
+    )
+    result = pliant.infer(PROBLEM, method, seed=0)
+    assert result.status == "converged"
+    assert result.history["simulations"][-1] <= 12 * 500 * 20
+    z = PROBLEM.prior.sample(jax.random.key(5), 200_000)
+    weights = np.exp(log_likelihood(z) - log_likelihood(z).max())
+    theta = jax.vmap(PROBLEM.prior.space.constrain)(z)
+    drawn = result.posterior.sample(5000, seed=1)
+    for name in PRIOR:
+        mean = np.average(theta[name], weights=weights)
+        sd = np.average((theta[name] - mean) ** 2, weights=weights) ** 0.5
+        assert abs(drawn[name].mean() - mean) < 0.3 * sd
+        assert 0.8 < drawn[name].std() / sd < 1.25
+
+
+def test_counts_have_the_probability_of_their_cell():
+    observed = np.array([[2.0], [0.0], [3.0], [1.0], [2.0]])
+    problem = pliant.Problem(
+        {"rate": dist.LogNormal(0.5, 0.5)},
+        lambda key, theta: jax.random.poisson(key, theta["rate"], (1,)) * 1.0,
+        observed,
+    )
+    kind = KINDS["likelihood"]
+    state, _ = learned(kind, problem)
+    assert np.all(state.counts)
+    z = problem.prior.sample(jax.random.key(9), 500)
+    distance, _ = kind.distances(problem, state, z)
+    rate = np.asarray(jax.vmap(problem.prior.space.constrain)(z)["rate"])
+    error = -5 * distance - poisson.logpmf(observed, rate).sum(axis=0)
+    # the flow smooths steps of a unit's width, which are coarse for rates about two
+    assert np.std(error) < 0.6
+
+
+def test_data_that_never_vary_give_numbers():
+    problem = pliant.Problem(
+        {"mu": dist.Normal(0, 1)},
+        lambda key, theta: jnp.stack([theta["mu"] + jax.random.normal(key), 3.0]),
+        np.stack([np.linspace(-1, 1, 12), np.full(12, 3.0)], axis=1),
+    )
+    for kind in KINDS.values():
+        state, row = learned(kind, problem, rounds=1, n_params=200)
+        distance, _ = kind.distances(problem, state, problem.prior.sample(jax.random.key(9), 100))
+        assert np.all(np.isfinite(distance))
+        assert np.isfinite(row["net_loss"])
+
+
+def test_unusable_draws_count_for_nothing():
+    def fragile(key, theta):
+        x = simulator(key, theta)
+        return jnp.where(x[1] < 3, x, jnp.nan)
+
+    problem = pliant.Problem(PRIOR, fragile, OBSERVED)
+    for kind in KINDS.values():
+        state, row = learned(kind, problem, rounds=1, n_params=200)
+        distance, _ = kind.distances(problem, state, problem.prior.sample(jax.random.key(9), 100))
+        assert np.all(np.isfinite(distance))
+        assert np.isfinite(row["net_loss"])
+
+
+def test_an_embedding_shortens_long_observations():
+    problem = pliant.Problem(
+        {"mu": dist.Normal(0, 1)},
+        lambda key, theta: theta["mu"] + jax.random.normal(key, (30, 5)),
+        np.random.default_rng(0).normal(size=(6, 30, 5)),
+    )
+    with pytest.raises(ValueError, match=r"LikelihoodKL models .* got 150\. Use pliant\.RatioKL"):
+        pliant.infer(problem, pliant.PLI(discrepancy=KINDS["likelihood"]))
+    kind = pliant.RatioKL(
+        embedding=pliant.Concatenation(features=4, width=16), width=16, training=TRAINING
+    )
+    state, row = learned(kind, problem, rounds=1, n_params=300)
+    assert row["net_loss"] < np.log(16) - 1  # the own parameter is found far above chance
+    z = jnp.linspace(-2, 2, 41)[:, None]
+    distance, _ = kind.distances(problem, state, z)
+    assert abs(float(z[np.argmin(distance), 0])) < 0.5
+
+
+def test_a_partition_function_is_refused():
+    method = pliant.PLI(discrepancy=KINDS["ratio"], partition=pliant.PartitionFunction())
+    with pytest.raises(ValueError, match="partition"):
+        pliant.infer(PROBLEM, method)
+
+
+@pytest.mark.parametrize("kind", [pliant.LikelihoodKL, pliant.RatioKL])
+@pytest.mark.parametrize(
+    ("option", "value"), [("window", 0), ("networks", 1.5), ("n_evaluated", 3), ("training", None)]
+)
+def test_options_are_checked(kind, option, value):
+    with pytest.raises((TypeError, ValueError), match=option):
+        kind(**{option: value})
