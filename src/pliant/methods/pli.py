@@ -13,16 +13,21 @@ from scipy.stats import spearmanr
 from pliant.bandwidths.base import AbstractBandwidth
 from pliant.bandwidths.trust_region import TrustRegion
 from pliant.checks import check_instance, check_integer, check_real
-from pliant.discrepancies.base import AbstractDiscrepancy
+from pliant.discrepancies.base import AbstractDiscrepancy, check_draws
 from pliant.discrepancies.euclidean import Euclidean
 from pliant.discrepancies.mmd import MMD
-from pliant.discrepancies.scaling import with_scale
 from pliant.families.base import AbstractFamily, AbstractModel
 from pliant.families.spline_flow import SplineFlow
-from pliant.feature_scale import feature_scale
+from pliant.feature_scale import with_feature_scale
 from pliant.kernels import AbstractKernel, ExponentialKernel
-from pliant.measurement import Measurement, measure_parameters
-from pliant.methods.base import AbstractMethod, Outcome, Stop
+from pliant.measurement import Measurement, distance_row, measure_parameters
+from pliant.methods.base import (
+    FEWEST_PARTICLES,
+    AbstractMethod,
+    Outcome,
+    Stop,
+    nothing_usable,
+)
 from pliant.particles import Particles, divergence_from_uniform, effective_sample_size
 from pliant.partition import PartitionFunction, PreparedPartition
 from pliant.problem import Problem
@@ -33,7 +38,6 @@ from pliant.weights import Temper, log_weights
 # short ones see covariances too (SLCP, N = 100: the correlation's spread is 2.4 instead of
 # 3.2 times the exact one), and two long ones reach parameters that are far off.
 _LENGTHSCALES = (2.0, 4.0, 8.0, 16.0, 128.0, 1024.0)
-_FEWEST_PARTICLES = 10  # with fewer usable ones there is nothing to fit a density to
 
 
 class PLI(AbstractMethod):
@@ -80,7 +84,7 @@ class PLI(AbstractMethod):
 
     def __check_init__(self):
         check_integer("rounds", self.rounds, at_least=1)
-        check_integer("n_params", self.n_params, at_least=_FEWEST_PARTICLES)
+        check_integer("n_params", self.n_params, at_least=FEWEST_PARTICLES)
         if self.n_sims is not None:
             check_integer("n_sims", self.n_sims, at_least=1)
         check_instance("discrepancy", self.discrepancy, AbstractDiscrepancy, "pliant.MMD()")
@@ -133,14 +137,9 @@ class PLI(AbstractMethod):
 
     def init(self, key: Key[Array, ""], problem: Problem) -> tuple["PLIState", int]:
         """Fix the features' scales and prepare what depends on the observations alone."""
-        n_sims = self._n_sims(problem)
-        if n_sims < self.discrepancy.min_draws:
-            raise ValueError(
-                f"n_sims: {type(self.discrepancy).__name__} needs at least "
-                f"{self.discrepancy.min_draws} draws for each parameter, got {n_sims}. Draw more, "
-                "or use pliant.Euclidean() to compare single draws."
-            )
-        discrepancy, simulations = _scaled(jax.random.fold_in(key, 0), problem, self.discrepancy)
+        check_draws(self.discrepancy, self._n_sims(problem))
+        scale_key = jax.random.fold_in(key, 0)
+        discrepancy, simulations = with_feature_scale(scale_key, problem, self.discrepancy)
         prepared = None
         if self.partition is not None:
             partition_key = jax.random.fold_in(key, 1)
@@ -165,9 +164,9 @@ class PLI(AbstractMethod):
         state = dataclasses.replace(state, measured=measured)
         n_usable = int(np.sum(np.isfinite(particles.distance)))
         cost = self.simulations_per_round(problem)
-        if n_usable < _FEWEST_PARTICLES:
+        if n_usable < FEWEST_PARTICLES:
             row = {"usable": measurement.usable}
-            return Outcome(state, row, cost, _nothing_usable(n_usable, self))
+            return Outcome(state, row, cost, nothing_usable(n_usable, self.n_params))
 
         beta = self._beta(problem)
         temper = self.bandwidth.step(particles, self.kernel, beta, state.temper)
@@ -256,16 +255,6 @@ class PLIState(eqx.Module):
     partition: PreparedPartition | None
 
 
-def _scaled(
-    key: Key[Array, ""], problem: Problem, discrepancy: AbstractDiscrepancy
-) -> tuple[AbstractDiscrepancy, int]:
-    """The discrepancy with the problem's scale, and the simulator calls that it took."""
-    if discrepancy.scale is not None:
-        return discrepancy, 0
-    scale, simulations = feature_scale(key, problem)
-    return (discrepancy if scale is None else with_scale(discrepancy, scale)), simulations
-
-
 def _row(
     particles: Particles,
     measurement: Measurement,
@@ -273,19 +262,12 @@ def _row(
     beta: float,
     log_w: np.ndarray,
 ) -> dict[str, float | int]:
-    usable = particles.distance[np.isfinite(particles.distance)]
-    variance = float(np.var(usable))
-    noise = max(float(np.mean(measurement.noise)), 0.0) if measurement.noise.size else float("nan")
     row: dict[str, float | int] = {
         "bandwidth": temper.bandwidth,
         "eta": temper.bandwidth / beta - 1,
         "kl": divergence_from_uniform(log_w),
         "ess": effective_sample_size(log_w),
-        "distance_min": float(usable.min()),
-        "distance_median": float(np.median(usable)),
-        "distance_se": noise**0.5,
-        "noise_share": noise / variance if variance > 0 else float("inf"),
-        "usable": measurement.usable,
+        **distance_row(measurement),
     }
     if np.any(particles.log_partition):
         plain = log_w + particles.log_partition * (beta / temper.bandwidth)
@@ -296,14 +278,6 @@ def _row(
 def _is_finite(density: AbstractModel) -> bool:
     leaves = jax.tree.leaves(eqx.filter(density, eqx.is_inexact_array))
     return all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in leaves)
-
-
-def _nothing_usable(n_usable: int, method: PLI) -> Stop:
-    return Stop(
-        "failed",
-        f"Only {n_usable} of {method.n_params} parameters gave enough usable simulations. Check "
-        "where the simulator returns values that are not finite, and narrow the prior.",
-    )
 
 
 def _too_noisy(row: dict[str, float | int], n_sims: int, beta: float) -> Stop:
