@@ -6,10 +6,13 @@ kept in a folder, and those that are there already are not repeated: it can be i
 """
 
 import argparse
+import json
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+import numpy as np
 
 TASKS = ("gaussian_location", "gaussian_mixture", "slcp", "sir", "furuta")
 METHODS = {

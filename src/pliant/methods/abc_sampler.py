@@ -51,6 +51,11 @@ class AbstractABC(AbstractMethod):
         check_instance("discrepancy", self.discrepancy, AbstractDiscrepancy, "pliant.MMD()")
         if self.chunk_size is not None:
             check_integer("chunk_size", self.chunk_size, at_least=1)
+        if self.n_particles < FEWEST_PARTICLES:  # the share itself is checked by now
+            raise ValueError(
+                f"n_params: {self.n_particles} particles would be kept, and {FEWEST_PARTICLES} are "
+                "needed. Raise it, or the share that is kept (quantile or alpha)."
+            )
 
     @property
     @abc.abstractmethod

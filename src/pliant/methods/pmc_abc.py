@@ -15,7 +15,7 @@ from pliant.discrepancies.mmd import MMD
 from pliant.families.base import AbstractDensity
 from pliant.families.mixture import GaussianMixture, MixtureDensity
 from pliant.kernel_mixture import KernelMixture
-from pliant.measurement import distance_row
+from pliant.measurement import Measurement, distance_row
 from pliant.methods.abc_sampler import (
     ABCState,
     AbstractABC,
@@ -59,18 +59,13 @@ class PMCABC(AbstractABC):
     n_sims: int | None = eqx.field(static=True, default=None)
     discrepancy: AbstractDiscrepancy = MMD()
     alpha: float = eqx.field(static=True, default=0.5)
-    perturbation: GaussianMixture | None = GaussianMixture(components=5)
+    perturbation: GaussianMixture | None = GaussianMixture(components=5, starts=1)
     tolerance: float | None = eqx.field(static=True, default=None)
     min_acceptance: float = eqx.field(static=True, default=0.015)
     chunk_size: int | None = eqx.field(static=True, default=None)
 
     def __check_init__(self):
         check_real("alpha", self.alpha, above=0, below=1)
-        if not FEWEST_PARTICLES <= self.n_particles < self.n_params:
-            raise ValueError(
-                f"alpha: {self.alpha:g} of n_params={self.n_params} particles keeps "
-                f"{self.n_particles}; at least {FEWEST_PARTICLES} are needed, and one must be new."
-            )
         if self.perturbation is not None:
             example = "pliant.GaussianMixture(components=5)"
             check_instance("perturbation", self.perturbation, GaussianMixture, example)
@@ -80,8 +75,8 @@ class PMCABC(AbstractABC):
 
     @property
     def n_particles(self) -> int:
-        """The particles that are kept."""
-        return math.ceil(self.alpha * self.n_params)
+        """The particles that are kept; at least one of the population is new."""
+        return min(round(self.alpha * self.n_params), self.n_params - 1)
 
     @property
     def sets_per_round(self) -> int:
@@ -100,7 +95,7 @@ class PMCABC(AbstractABC):
             population = _joined(kept, new)
         cost = n_new * self.draws(problem)
         n_usable = int(np.isfinite(population.distance).sum())
-        if n_usable < self.n_particles:
+        if n_usable < FEWEST_PARTICLES:
             row = distance_row(measurement)
             return Outcome(state, row, cost, nothing_usable(n_usable, self.n_params))
         best = closest(population, self.n_particles)
@@ -114,17 +109,20 @@ class PMCABC(AbstractABC):
             stop = too_few_accepted(acceptance, self.min_acceptance, remedy)
         return Outcome(state, row, cost, stop)
 
-    def _propose(self, key: Key[Array, ""], problem: Problem, state: ABCState, n: int):
+    def _propose(
+        self, key: Key[Array, ""], problem: Problem, state: ABCState, n: int
+    ) -> tuple[Population, Measurement, ABCState]:
         fit_key, sample_key, measure_key = jax.random.split(key, 3)
         proposal = self.proposal(fit_key, state.population)
         z = proposal.sample(sample_key, n)
         measurement, state = self.measure(measure_key, problem, state, z)
         prior = log_prior(problem, z)
+        log_weights = prior - np.asarray(proposal.log_prob(z), np.float64)
         new = Population(
             z=np.asarray(z, np.float64),
             log_prior=prior,
             distance=measurement.distance,
-            log_weights=prior - np.asarray(proposal.log_prob(z), np.float64),
+            log_weights=np.where(np.isfinite(measurement.distance), log_weights, -np.inf),
             bandwidth=np.inf,
         )
         return new, measurement, state
@@ -144,15 +142,17 @@ def closest(population: Population, n: int) -> Population:
     """The ``n`` particles of the smallest distances, the largest of which is the bandwidth.
 
     The weights ``p / q`` stay as they are: each belongs to the normalised proposal of the round
-    that drew the particle, so that those of different rounds can be compared.
+    that drew the particle, so that those of different rounds can be compared. Where too few
+    distances are known, particles without one, and without weight, fill the places.
     """
     best = np.argsort(population.distance, kind="stable")[:n]
+    distance = population.distance[best]
     return Population(
         z=population.z[best],
         log_prior=population.log_prior[best],
-        distance=population.distance[best],
+        distance=distance,
         log_weights=population.log_weights[best],
-        bandwidth=float(population.distance[best[-1]]),
+        bandwidth=float(distance[np.isfinite(distance)].max()),
     )
 
 

@@ -13,7 +13,7 @@ from pliant.discrepancies.mmd import MMD
 from pliant.kernels import AbstractKernel, UniformKernel
 from pliant.measurement import distance_row
 from pliant.methods.abc_sampler import ABCState, AbstractABC, log_uniform
-from pliant.methods.base import FEWEST_PARTICLES, Outcome, Stop
+from pliant.methods.base import Outcome, Stop
 from pliant.particle_density import ParticleDensity, particle_density
 from pliant.problem import Problem
 
@@ -52,11 +52,6 @@ class RejectionABC(AbstractABC):
         check_real("quantile", self.quantile, above=0, below=1)
         if self.tolerance is not None:
             check_real("tolerance", self.tolerance, above=0)
-        elif self.n_particles < FEWEST_PARTICLES:
-            raise ValueError(
-                f"quantile: {self.quantile:g} of {self.rounds * self.n_params} draws accepts "
-                f"{self.n_particles}, and {FEWEST_PARTICLES} are needed. Draw more, or raise it."
-            )
 
     @property
     def n_particles(self) -> int:
