@@ -16,7 +16,6 @@ METHODS = {
     "rejection": pliant.RejectionABC(quantile=0.25, **SMALL),
     "smc": pliant.SMCABC(kernel=pliant.GaussianKernel(), **SMALL),
     "pmc": pliant.PMCABC(**{**SMALL, "n_params": 100}),  # keeps 50: one shape for all
-    "pmc-plain": pliant.PMCABC(perturbation=None, **{**SMALL, "n_params": 100}),
     "mh": pliant.MHABC(**SMALL),
 }
 ALL = pytest.mark.parametrize("name", METHODS)

@@ -81,12 +81,8 @@ def coin():
 def tries_of(problem, *, hits, p, limit, n=1000):
     method = mh(n_params=n)
     state, _ = method.init(jax.random.key(0), problem)
-    found, _ = method.try_until(
-        *(jax.random.key(1), problem, state, jnp.zeros((n, 1)), p**2),
-        hits=hits,
-        limit=np.full(n, limit),
-    )
-    return found
+    z, limits = jnp.zeros((n, 1)), np.full(n, limit)
+    return method.try_until(jax.random.key(1), problem, state, z, p**2, hits=hits, limit=limits)[0]
 
 
 @pytest.mark.parametrize(("hits", "p"), [(1, 0.3), (2, 0.2)])

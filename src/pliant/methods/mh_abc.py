@@ -83,12 +83,12 @@ class MHABC(AbstractSMC):
         number of tries after which a proposal is rejected for sure, and none is made beyond it.
         """
         walk_key, here_key, there_key, accept_key = jax.random.split(key, 4)
-        z = perturbed(walk_key, population)
+        z, h = perturbed(walk_key, population), population.bandwidth
         proposed = log_prior(problem, z)
+        z_here = jnp.asarray(population.z, float)
+        limit = np.where(population.alive, self.max_tries, 0)
         here, state = self.try_until(
-            *(here_key, problem, state, jnp.asarray(population.z, float), population.bandwidth),
-            hits=self.hits - 1,
-            limit=np.where(population.alive, self.max_tries, 0),
+            here_key, problem, state, z_here, h, hits=self.hits - 1, limit=limit
         )
         hit_here = here.found == self.hits - 1
         log_u = log_uniform(accept_key, len(z))
@@ -96,9 +96,7 @@ class MHABC(AbstractSMC):
             most = np.ceil(np.exp(proposed - population.log_prior - log_u) * here.tries)
         limit = np.where(hit_here & (most >= self.hits), np.minimum(most, self.max_tries + 1), 0)
         there, state = self.try_until(
-            *(there_key, problem, state, z, population.bandwidth),
-            hits=self.hits,
-            limit=limit.astype(int),
+            there_key, problem, state, z, h, hits=self.hits, limit=limit.astype(int)
         )
         accept = there.found == self.hits
         stays = np.where(hit_here, here.distance, population.distance)

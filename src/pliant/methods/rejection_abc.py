@@ -1,5 +1,6 @@
 """Rejection ABC: draws from the prior, kept if what they simulate comes close."""
 
+import dataclasses
 import math
 
 import equinox as eqx
@@ -83,7 +84,7 @@ class RejectionABC(AbstractABC):
             "unique": accepted.count,
             **distance_row(measurement),
         }
-        state = eqx.tree_at(lambda s: s.population, state, accepted, is_leaf=lambda x: x is None)
+        state = dataclasses.replace(state, population=accepted)
         last = n_drawn == self.rounds * self.n_params
         stop = self._nothing_close(accepted) if last and accepted.count == 0 else None
         return Outcome(state, row, self.simulations_per_round(problem), stop)
