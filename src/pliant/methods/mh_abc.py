@@ -92,7 +92,7 @@ class MHABC(AbstractSMC):
         )
         hit_here = here.found == self.hits - 1
         log_u = log_uniform(accept_key, len(z))
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):  # the dead make no tries
             most = np.ceil(np.exp(proposed - population.log_prior - log_u) * here.tries)
         limit = np.where(hit_here & (most >= self.hits), np.minimum(most, self.max_tries + 1), 0)
         there, state = self.try_until(

@@ -93,4 +93,4 @@ class SMCABC(AbstractSMC):
 
     def remedy(self, row: dict[str, float | int]) -> str:
         """More simulations for each move."""
-        return "To go on, use pliant.MHABC(), which simulates until it hits, or more n_params."
+        return "To go on, use pliant.MHABC(), which simulates until it hits."
