@@ -16,6 +16,12 @@ from pliant.cli import app
 from pliant.cli.choices import DISCREPANCIES, FAMILIES, METHODS, build_method
 from pliant.cli.run_folder import CONTENTS, changed_options, command_line
 
+ABC = {
+    "rejection-abc": "RejectionABC",
+    "smc-abc": "SMCABC",
+    "pmc-abc": "PMCABC",
+    "mh-abc": "MHABC",
+}
 TINY = ["--family", "gaussian", "--n-params", "200", "--rounds", "2", "--n-sims", "20"]
 
 # a file of its own, so that it stays imported and is compiled once for all runs
@@ -142,8 +148,13 @@ def test_help_states_the_defaults_that_the_method_has():
     text = " ".join(re.sub("[│\n]", " ", pliant_command("run", "--help").stdout).split())
     stated = dict(re.findall(r"(--[a-z-]+) (?:(?! --).)*?Default: (.*?)\.(?= |$)", text))
     usual = pliant.PLI()
-    assert stated["--rounds"] == str(usual.rounds)
-    assert stated["--n-params"] == str(usual.n_params)
+    assert stated["--rounds"] == f"{usual.rounds}; with rejection-abc 100; with other -abc 200"
+    assert stated["--n-params"] == f"{usual.n_params}; with -abc 1000"
+    for name in ABC:
+        method = method_of(name)
+        assert method.rounds == (100 if name == "rejection-abc" else 200)
+        assert method.n_params == 1000
+        assert method.resolved(SimpleNamespace(n_obs=10)).n_sims == 10
     assert stated["--epsilon"] == "1.0; with pli-paper 0.5"
     assert (usual.bandwidth.epsilon, pliant.PLI.paper(10).bandwidth.epsilon) == (1.0, 0.5)
     assert stated["--discrepancy"] == "mmd"
@@ -152,7 +163,7 @@ def test_help_states_the_defaults_that_the_method_has():
     assert isinstance(usual.family, pliant.SplineFlow)
     ten = SimpleNamespace(n_obs=10)
     thousand = SimpleNamespace(n_obs=1000)
-    assert stated["--n-sims"] == "the larger of N and 100; with pli-paper N"
+    assert stated["--n-sims"] == "the larger of N and 100; with pli-paper and -abc N"
     assert (usual.resolved(ten).n_sims, usual.resolved(thousand).n_sims) == (100, 1000)
     assert pliant.PLI.paper(10).resolved(ten).n_sims == 10
     assert stated["--beta"] == "0.05 / N; with pli-paper 5e-4"
@@ -186,7 +197,15 @@ def test_options_reach_the_method():
     assert (method.rounds, method.n_params, method.n_sims, method.beta) == (3, 50, 7, 0.01)
     assert method_of() == pliant.PLI()
     assert method_of("pli-paper", rounds=3) == pliant.PLI.paper(10, rounds=3)
-    assert set(METHODS) == {"pli", "pli-paper"}
+    assert set(METHODS) == {"pli", "pli-paper", *ABC}
+
+
+@pytest.mark.parametrize(("name", "kind"), ABC.items())
+def test_every_sampler_can_be_chosen(name, kind):
+    method = method_of(name, rounds=50, n_params=60, n_sims=7, discrepancy="energy")
+    assert type(method).__name__ == kind
+    assert (method.rounds, method.n_params, method.n_sims) == (50, 60, 7)
+    assert method.discrepancy == pliant.Energy()
 
 
 def test_changed_options_are_written_as_python():
@@ -210,7 +229,19 @@ def test_command_line_quotes():
         (["gaussian-location"], ["Did you mean 'gaussian_location'?"]),
         (["slcp", "--family", "flow"], ["--family: expected spline-flow, gaussian or", "'flow'"]),
         (["slcp", "--discrepancy", "mdm"], ["Did you mean 'mmd'?", "sliced-wasserstein"]),
-        (["slcp", "--method", "abc"], ["--method: expected pli or pli-paper, got 'abc'."]),
+        (
+            ["slcp", "--method", "smc"],
+            ["--method: expected pli, pli-paper,", "Did you mean 'smc-abc'?"],
+        ),
+        (["slcp", "--method", "smc-abc", "--beta", "1"], ["--beta: smc-abc has no such option"]),
+        (
+            ["slcp", "--method", "mh-abc", "--epsilon", "1"],
+            ["--epsilon: mh-abc has no such option"],
+        ),
+        (
+            ["slcp", "--method", "pmc-abc", "--family", "gaussian"],
+            ["--family: pmc-abc has no such option; it is one of pli and pli-paper."],
+        ),
         (["slcp", "--n-params", "x"], ["--n-params", "integer"]),
         (["slcp", "--bets", "1"], ["--bets", "See pliant run --help."]),
         ([], ["TASK|FILE.py:NAME"]),
@@ -325,7 +356,7 @@ def test_config_says_how_to_repeat_the_run(task_run):
 def test_a_run_prints_its_end(task_run):
     lines = task_run.output.splitlines()
     assert lines[0].startswith(
-        "gaussian_location: 20 observations, 10 parameters; 2 rounds of 4,000"
+        "gaussian_location: 20 observations, 10 parameters; 2 rounds of up to 4,000"
     )
     assert lines[1] == "finished: 2 rounds of 2."
     assert re.search(r"mean +sd +5 % +50 % +95 % +truth", task_run.output)
@@ -390,6 +421,18 @@ def test_a_problem_in_a_file_and_its_default_folder(model, tmp_path):
     assert "max_simulations: Another round would exceed 5,024 simulations." in outcome.stdout
     assert len(pliant.load(folder).history) == 1
     assert not (folder / "metrics.json").exists()  # they were those of the result before
+
+
+@pytest.mark.parametrize(("name", "kind"), ABC.items())
+def test_a_sampler_fills_its_folder(model, name, kind):
+    options = ["--method", name, "--n-params", 50, "--rounds", 25, "--n-sims", 5]
+    outcome = pliant_command("run", f"{model}:problem", *options, "--out", "run")
+    assert outcome.exit_code == 0, outcome.output
+    assert {path.name for path in Path("run").iterdir()} == set(CONTENTS)
+    assert type(pliant.load("run").method).__name__ == kind
+    shown = pliant_command("show", "run").stdout
+    assert f"{kind}(rounds=25, n_params=50, n_sims=5)" in shown
+    assert re.search(r"round +bandwidth +ESS +unique +accepted +min D", shown)
 
 
 def test_show_a_result_that_python_saved(model, tmp_path):

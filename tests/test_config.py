@@ -31,6 +31,11 @@ METHODS = {
     "energy": lambda: pliant.PLI(discrepancy=pliant.Energy(scale=[2.0])),
     "euclidean": lambda: pliant.PLI(discrepancy=pliant.Euclidean(), bandwidth=pliant.Fixed()),
     "ess": lambda: pliant.PLI(bandwidth=pliant.EffectiveSampleSize(0.25)),
+    "rejection": lambda: pliant.RejectionABC(kernel=pliant.GaussianKernel(), quantile=0.5),
+    "smc": lambda: pliant.SMCABC(tolerance=0.5, kernel=pliant.EpanechnikovKernel()),
+    "pmc": lambda: pliant.PMCABC(),
+    "pmc-plain": lambda: pliant.PMCABC(alpha=0.25, perturbation=None),
+    "mh": lambda: pliant.MHABC(hits=3, max_tries=20),
     "gaussian": lambda: pliant.PLI(family=pliant.Gaussian(pliant.Training(steps=60, rate=0.5))),
 }
 

@@ -33,6 +33,21 @@ def test_an_unknown_distance_has_no_weight_and_a_negative_one_has_the_most(name)
     assert np.all(np.isfinite(values[1:]))
 
 
+@pytest.mark.parametrize("name", KERNELS)
+def test_acceptance_begins_at_the_least_bandwidth(name):
+    kernel, _ = KERNELS[name]
+    rng = np.random.default_rng(0)
+    distance, log_u = rng.gamma(2.0, size=200), np.log(rng.uniform(size=200))
+    least = kernel.least_bandwidth(distance, log_u)
+    assert np.all(np.isfinite(least))
+    for each, u, h in zip(distance, log_u, least, strict=True):
+        above, below = (kernel.log_value(np.array(each), h * side) for side in (1.001, 0.999))
+        assert below < u <= above
+    assert kernel.least_bandwidth(np.array([np.inf]), np.array([-1.0]))[0] == np.inf
+    negative = kernel.least_bandwidth(np.array([-0.1]), np.array([-1.0]))[0]
+    assert negative == (-0.1 if kernel.signed else 0.0)
+
+
 @pytest.mark.parametrize("name", ["gaussian", "epanechnikov"])
 def test_the_trust_region_holds_for_kernels_that_change_smoothly(name):
     kernel, _ = KERNELS[name]

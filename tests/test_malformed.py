@@ -229,6 +229,20 @@ POSTERIOR = Posterior(READ.space, GaussianDensity(jnp.zeros(3), jnp.zeros(3), jn
 COUNT = not_integer(at_least=1)
 POSITIVE = not_real(above=0)
 SHARE = not_real(above=0, below=1)
+NOT_KERNEL = OBJECT | st.sampled_from([pliant.Gaussian(), pliant.UniformKernel])
+ABC = {
+    "rounds": COUNT | st.none(),
+    "n_params": not_integer(at_least=10) | st.none(),
+    "n_sims": COUNT,
+    "discrepancy": OBJECT | st.sampled_from([pliant.Gaussian(), pliant.MMD]),
+    "tolerance": POSITIVE,
+    "chunk_size": COUNT,
+}
+SMC = {
+    "alpha": SHARE | st.none(),
+    "resample_below": POSITIVE | st.none(),
+    "min_acceptance": SHARE | st.none(),
+}
 
 
 def lazy(name, options):
@@ -266,6 +280,7 @@ CASES = {
             "discrepancy": OBJECT | st.sampled_from([pliant.Gaussian(), pliant.Gaussian]),
             "family": OBJECT | st.sampled_from([pliant.TrustRegion(), pliant.SplineFlow]),
             "bandwidth": OBJECT | st.sampled_from([pliant.Gaussian(), pliant.TrustRegion]),
+            "kernel": NOT_KERNEL,
             "beta": POSITIVE,
             "projection": OBJECT,
             "partition": OBJECT.filter(lambda v: v is not None),
@@ -273,6 +288,18 @@ CASES = {
             "chunk_size": COUNT,
         },
     ),
+    **lazy("RejectionABC", {**ABC, "kernel": NOT_KERNEL, "quantile": SHARE | st.just(1e-6)}),
+    **lazy("SMCABC", {**ABC, **SMC, "kernel": NOT_KERNEL}),
+    **lazy(
+        "PMCABC",
+        {
+            **ABC,
+            "alpha": SHARE | st.none() | st.just(0.001),  # keeps one
+            "perturbation": OBJECT.filter(lambda v: v is not None) | st.just(pliant.Gaussian()),
+            "min_acceptance": SHARE | st.none(),
+        },
+    ),
+    **lazy("MHABC", {**ABC, **SMC, "hits": not_integer(at_least=2), "max_tries": COUNT}),
     "PLI.paper(n_obs)": ("n_obs", lambda value: pliant.PLI.paper(value), COUNT | st.none()),
     **lazy("TrustRegion", {"epsilon": POSITIVE | st.none(), "path": OBJECT}),
     **lazy("Quantile", {"alpha": SHARE | st.none()}),

@@ -30,7 +30,11 @@ if TYPE_CHECKING:
     from pliant.kernels import GaussianKernel as GaussianKernel
     from pliant.kernels import UniformKernel as UniformKernel
     from pliant.methods.apt import APT as APT
+    from pliant.methods.mh_abc import MHABC as MHABC
     from pliant.methods.pli import PLI as PLI
+    from pliant.methods.pmc_abc import PMCABC as PMCABC
+    from pliant.methods.rejection_abc import RejectionABC as RejectionABC
+    from pliant.methods.smc_abc import SMCABC as SMCABC
     from pliant.partition import PartitionFunction as PartitionFunction
     from pliant.posterior import Posterior as Posterior
     from pliant.problem import Problem as Problem
@@ -54,14 +58,18 @@ _MODULES = {
     "GaussianKernel": "kernels",
     "GaussianMixture": "families.mixture",
     "LikelihoodKL": "discrepancies.likelihood_kl",
+    "MHABC": "methods.mh_abc",
     "MMD": "discrepancies.mmd",
     "PLI": "methods.pli",
+    "PMCABC": "methods.pmc_abc",
     "PartitionFunction": "partition",
     "Posterior": "posterior",
     "Problem": "problem",
     "Quantile": "bandwidths.quantile",
-    "Result": "result",
     "RatioKL": "discrepancies.ratio_kl",
+    "RejectionABC": "methods.rejection_abc",
+    "Result": "result",
+    "SMCABC": "methods.smc_abc",
     "SlicedWasserstein": "discrepancies.sliced_wasserstein",
     "SplineFlow": "families.spline_flow",
     "Training": "training",

@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from pliant.discrepancies.scaling import pilot_scale
+from pliant.discrepancies.base import AbstractDiscrepancy
+from pliant.discrepancies.scaling import pilot_scale, with_scale
 from pliant.problem import Problem
 from pliant.space import constrain_all
 
@@ -36,6 +37,19 @@ def feature_scale(
         pilot, calls = _pilot_spread(key, problem)
         return np.where(varies, own, pilot), calls
     return _pilot_spread(key, problem)
+
+
+def with_feature_scale(
+    key: Key[Array, ""], problem: Problem, discrepancy: AbstractDiscrepancy
+) -> tuple[AbstractDiscrepancy, int]:
+    """The discrepancy with the problem's scale, and the simulator calls that it took.
+
+    A scale of its own is kept.
+    """
+    if discrepancy.scale is not None:
+        return discrepancy, 0
+    scale, simulations = feature_scale(key, problem)
+    return (discrepancy if scale is None else with_scale(discrepancy, scale)), simulations
 
 
 def _pilot_spread(key: Key[Array, ""], problem: Problem) -> tuple[Float[np.ndarray, " d"], int]:

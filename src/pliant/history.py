@@ -5,7 +5,16 @@ from typing import Any, overload
 
 import numpy as np
 
-_FORMATS = {"round": "d", "simulations": ",d", "fit_steps": "d", "ess": ".0f", "seconds": ".1f"}
+_FORMATS = {
+    "round": "d",
+    "simulations": ",d",
+    "fit_steps": "d",
+    "ess": ".0f",
+    "seconds": ".1f",
+    "unique": "d",
+    "capped": "d",
+    "tries": ",d",
+}
 
 
 class History:
@@ -15,6 +24,10 @@ class History:
     ``ess``, ``distance_min``, ``distance_median``, ``distance_se`` (standard error of one
     distance), ``noise_share`` (of the distances' variance), ``usable`` (share of draws),
     ``fit_steps``, ``held_out`` (loss of the fit), ``simulations`` and ``seconds`` so far.
+
+    The ABC samplers have neither ``eta``, ``kl`` nor a fit. Their ``bandwidth`` is the tolerance;
+    they add ``acceptance`` (the share of proposals) and ``unique`` (different particles), and
+    ``MHABC`` adds ``capped`` (particles that ran out of tries) and ``tries``.
     """
 
     def __init__(self, rows: Sequence[dict[str, Any]] = ()):

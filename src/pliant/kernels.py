@@ -1,6 +1,7 @@
 """Kernels that turn a distance and a bandwidth into a pseudo-likelihood, or an acceptance."""
 
 import abc
+from typing import ClassVar
 
 import equinox as eqx
 import numpy as np
@@ -10,6 +11,9 @@ from jaxtyping import Float
 class AbstractKernel(eqx.Module):
     """A function k(D, h) of the distance D that falls as D grows, and faster for a smaller h."""
 
+    signed: ClassVar[bool] = False
+    """Whether a bandwidth can be below zero, as unbiased estimates of a distance can."""
+
     @abc.abstractmethod
     def log_value(
         self, distance: Float[np.ndarray, "*K"], bandwidth: float
@@ -18,6 +22,16 @@ class AbstractKernel(eqx.Module):
 
         Unbiased estimates of a distance can be negative. A distance that is not known is
         infinite, and its value ``-inf``.
+        """
+
+    @abc.abstractmethod
+    def least_bandwidth(
+        self, distance: Float[np.ndarray, "*K"], log_u: Float[np.ndarray, "*K"]
+    ) -> Float[np.ndarray, "*K"]:
+        """The smallest h with ``log k(D, h) >= log_u``, where ``log_u`` is below zero.
+
+        With u uniform on (0, 1), a draw is accepted with the probability k(D, h), at most 1, at
+        every h from there on. It is infinite where the distance is.
         """
 
 
@@ -30,6 +44,12 @@ class ExponentialKernel(AbstractKernel):
         """Above zero where the distance is below it: clipping would bias the weights."""
         return _where_known(distance, -_zero_if_unknown(distance) / (2 * bandwidth))
 
+    def least_bandwidth(
+        self, distance: Float[np.ndarray, "*K"], log_u: Float[np.ndarray, "*K"]
+    ) -> Float[np.ndarray, "*K"]:
+        """``D / (-2 log u)``; a negative distance is always accepted."""
+        return np.maximum(distance, 0.0) / (-2 * log_u)
+
 
 class GaussianKernel(AbstractKernel):
     """``exp(-D^2 / (2 h^2))``; a negative distance counts as zero."""
@@ -40,15 +60,29 @@ class GaussianKernel(AbstractKernel):
         """The square of the ratio, halved."""
         return _where_known(distance, -0.5 * (_positive(distance) / bandwidth) ** 2)
 
+    def least_bandwidth(
+        self, distance: Float[np.ndarray, "*K"], log_u: Float[np.ndarray, "*K"]
+    ) -> Float[np.ndarray, "*K"]:
+        """``D / sqrt(-2 log u)``."""
+        return np.maximum(distance, 0.0) / np.sqrt(-2 * log_u)
+
 
 class UniformKernel(AbstractKernel):
     """One where ``D <= h``, else zero: accept or reject."""
+
+    signed: ClassVar[bool] = True
 
     def log_value(
         self, distance: Float[np.ndarray, "*K"], bandwidth: float
     ) -> Float[np.ndarray, "*K"]:
         """Zero or ``-inf``."""
-        return np.where(distance <= bandwidth, 0.0, -np.inf)
+        return _where_known(distance, np.where(distance <= bandwidth, 0.0, -np.inf))
+
+    def least_bandwidth(
+        self, distance: Float[np.ndarray, "*K"], log_u: Float[np.ndarray, "*K"]
+    ) -> Float[np.ndarray, "*K"]:
+        """The distance itself."""
+        return distance
 
 
 class EpanechnikovKernel(AbstractKernel):
@@ -61,6 +95,12 @@ class EpanechnikovKernel(AbstractKernel):
         share = np.minimum(_positive(distance) / bandwidth, 1.0)
         with np.errstate(divide="ignore"):
             return _where_known(distance, np.log1p(-(share**2)))
+
+    def least_bandwidth(
+        self, distance: Float[np.ndarray, "*K"], log_u: Float[np.ndarray, "*K"]
+    ) -> Float[np.ndarray, "*K"]:
+        """``D / sqrt(1 - u)``."""
+        return np.maximum(distance, 0.0) / np.sqrt(-np.expm1(log_u))
 
 
 def _positive(distance: Float[np.ndarray, "*K"]) -> Float[np.ndarray, "*K"]:

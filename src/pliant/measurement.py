@@ -89,6 +89,22 @@ def learned_measurement(
     )
 
 
+def distance_row(measurement: Measurement) -> dict[str, float | int]:
+    """The columns of a round's row that its distances fill, as ``History`` describes them."""
+    usable = measurement.distance[np.isfinite(measurement.distance)]
+    if not usable.size:
+        return {"usable": measurement.usable}
+    variance = float(np.var(usable))
+    noise = max(float(np.mean(measurement.noise)), 0.0) if measurement.noise.size else float("nan")
+    return {
+        "distance_min": float(usable.min()),
+        "distance_median": float(np.median(usable)),
+        "distance_se": noise**0.5,
+        "noise_share": noise / variance if variance > 0 else float("inf"),
+        "usable": measurement.usable,
+    }
+
+
 @eqx.filter_jit
 def _measure(discrepancy: AbstractDiscrepancy, *arguments: Any) -> tuple[Float[Array, " K"], Any]:
     return discrepancy.measure(*arguments)

@@ -15,6 +15,7 @@ _SHOWN = {
     "bandwidth": ("bandwidth", ".3g"),
     "ess": ("ESS", ",.0f"),
     "kl": ("KL", ".2f"),
+    "acceptance": ("accepted", ".1%"),
     "distance_median": ("distance", ".3g"),
     "simulations": ("simulations", ",d"),
 }

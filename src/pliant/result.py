@@ -29,8 +29,9 @@ class Result:
     Attributes:
         posterior: The posterior after the last good round.
         history: One row a round.
-        status: "finished", or why the run ended early: "converged", "noise", "failed",
-            "diverged", "interrupted", "max_simulations", "max_seconds".
+        status: "finished", or why the run ended early: "converged", "noise", "acceptance",
+            "tolerance", "failed", "diverged", "interrupted", "max_simulations", "max_seconds",
+            "callback".
         message: The status in words, with what to do about it.
         method: The method with its options.
         seed: The seed of the run.

@@ -64,6 +64,18 @@ def test_negative_distances_are_on_an_axis_that_can_show_them():
     assert distance.get_ylim()[0] < -0.005
 
 
+def test_rows_of_a_sampler_have_their_own_panels():
+    """Without the columns of PLI, and with a tolerance below zero."""
+    made = [
+        {"round": r, "bandwidth": 0.2 - 0.1 * r, "acceptance": 0.5 / r, "ess": 40.0, "unique": 50}
+        for r in range(1, 5)
+    ]
+    axes = panels(plot_history(made))
+    assert set(axes) == {"bandwidth", "effective sample size", "accepted proposals"}
+    assert axes["bandwidth"].get_yscale() == "linear"
+    np.testing.assert_allclose(axes["accepted proposals"].lines[0].get_ydata()[3], 0.125)
+
+
 def test_limits_that_are_not_known_are_not_drawn():
     axes = panels(plot_history(rows(3)))
     assert len(axes["KL from the last posterior, nats"].lines) == 1

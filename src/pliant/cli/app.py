@@ -73,7 +73,7 @@ _METRICS = "Options"
     "[bold]pliant run slcp --n-obs 100 --out runs/slcp[/]\n\n"
     "[bold]pliant run my_model.py:problem --family gaussian-mixture --max-seconds 600[/]\n\n"
     "Ctrl-C ends a run and saves its last finished round. Exit codes: 0 finished, or stopped by a "
-    "budget or by noise; 1 failed; 2 a mistake in the command; 130 Ctrl-C."
+    "budget, by noise, or by too few acceptances; 1 failed; 2 a mistake in the command; 130 Ctrl-C."
 )
 def run(
     target: Annotated[
@@ -99,7 +99,8 @@ def run(
             _METHOD,
             "NAME",
             f"{listed(METHODS)}: Pseudo-Likelihood Inference with our settings, or with the "
-            "paper's, which take hours.",
+            "paper's, which take hours; or a sampler of approximate Bayesian computation, which "
+            "has no --family, --beta or --epsilon.",
             "pli",
             callback=one_of("--method", METHODS),
         ),
@@ -126,11 +127,11 @@ def run(
     ] = None,
     rounds: Annotated[
         int | None,
-        _option(_METHOD, "T", "Rounds.", "20"),
+        _option(_METHOD, "T", "Rounds.", "20; with rejection-abc 100; with other -abc 200"),
     ] = None,
     n_params: Annotated[
         int | None,
-        _option(_METHOD, "K", "Parameters to try in each round.", "5000"),
+        _option(_METHOD, "K", "Parameters to try in each round.", "5000; with -abc 1000"),
     ] = None,
     n_sims: Annotated[
         int | None,
@@ -138,7 +139,7 @@ def run(
             _METHOD,
             "M",
             "Simulations with each parameter.",
-            "the larger of N and 100; with pli-paper N",
+            "the larger of N and 100; with pli-paper and -abc N",
         ),
     ] = None,
     beta: Annotated[

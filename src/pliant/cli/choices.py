@@ -11,6 +11,10 @@ from pliant.cli.errors import UserError
 METHODS = {
     "pli": "pliant.methods.pli:PLI",
     "pli-paper": "pliant.methods.pli:PLI.paper",
+    "rejection-abc": "pliant.methods.rejection_abc:RejectionABC",
+    "smc-abc": "pliant.methods.smc_abc:SMCABC",
+    "pmc-abc": "pliant.methods.pmc_abc:PMCABC",
+    "mh-abc": "pliant.methods.mh_abc:MHABC",
 }
 DISCREPANCIES = {
     "mmd": "pliant.discrepancies.mmd:MMD",
@@ -24,6 +28,7 @@ FAMILIES = {
     "gaussian": "pliant.families.gaussian:Gaussian",
     "gaussian-mixture": "pliant.families.mixture:GaussianMixture",
 }
+_INSIDE = {"epsilon": "bandwidth"}  # options of the command that are a part of a method's option
 
 
 def one_of(option: str, table: Mapping[str, str]) -> Callable[[str | None], str | None]:
@@ -63,9 +68,12 @@ def build_method(
     """The method with the options that were given; the others keep the method's defaults.
 
     Raises:
+        UserError: If the method does not have an option.
         TypeError, ValueError: If an option is out of range.
     """
     options: dict[str, Any] = {name: value for name, value in numbers.items() if value is not None}
+    named = {"discrepancy": discrepancy, "family": family, "epsilon": epsilon, **options}
+    _check_options(method, [name for name, value in named.items() if value is not None])
     build = _load(METHODS[method])
     built = build(n_obs, **options) if method == "pli-paper" else build(**options)
     chosen: dict[str, Any] = {}
@@ -81,6 +89,16 @@ def build_method(
     if epsilon is not None:
         changes["bandwidth"] = dataclasses.replace(built.bandwidth, epsilon=epsilon)
     return dataclasses.replace(built, **changes)
+
+
+def _check_options(method: str, given: list[str]) -> None:
+    """Raise for an option of the command line that the method does not have."""
+    kind = _load(METHODS[method].removesuffix(".paper"))
+    has = {field.name for field in dataclasses.fields(kind)}
+    for name in given:
+        if _INSIDE.get(name, name) not in has:
+            flag = f"--{name.replace('_', '-')}"
+            raise UserError(f"{flag}: {method} has no such option; it is one of pli and pli-paper.")
 
 
 def _load(path: str) -> Any:

@@ -21,6 +21,8 @@ _ROUND = {
     "bandwidth": ("bandwidth", ".3g"),
     "kl": ("KL", ".3f"),
     "ess": ("ESS", ".0f"),
+    "unique": ("unique", ",d"),
+    "acceptance": ("accepted", ".1%"),
     "distance_min": ("min D", ".3g"),
     "distance_median": ("median D", ".3g"),
     "distance_se": ("error of D", ".2g"),

@@ -64,7 +64,7 @@ def run_target(
             out,
             f"{text}: {counted(problem.n_obs, 'observation')}, "
             f"{counted(problem.prior.dim, 'parameter')}; "
-            f"{counted(inference.rounds, 'round')} of {counted(cost, 'simulation')}",
+            f"{counted(inference.rounds, 'round')} of up to {counted(cost, 'simulation')}",
         )
         result = infer(problem, inference, seed=seed, **budget)
     except KeyboardInterrupt:

@@ -52,3 +52,13 @@ class AbstractDiscrepancy(eqx.Module):
             The distances, infinite where fewer than ``min_draws`` draws are usable, and the
             state for the next call.
         """
+
+
+def check_draws(discrepancy: AbstractDiscrepancy, n_sims: int) -> None:
+    """Raise a ``ValueError`` if ``n_sims`` draws are too few for the discrepancy."""
+    if n_sims < discrepancy.min_draws:
+        raise ValueError(
+            f"n_sims: {type(discrepancy).__name__} needs at least {discrepancy.min_draws} draws "
+            f"for each parameter, got {n_sims}. Draw more, or use pliant.Euclidean() to compare "
+            "single draws."
+        )

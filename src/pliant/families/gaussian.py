@@ -105,7 +105,9 @@ def _exact_kl(
     return gaussian_kl(model, proposal)
 
 
-def weighted_moments(z: Array, log_weights: Array) -> tuple[np.ndarray, np.ndarray]:
+def weighted_moments(
+    z: Array | np.ndarray, log_weights: Array | np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Mean and covariance of weighted samples, in double precision.
 
     With few effective samples for the dimension the covariance shrinks towards its

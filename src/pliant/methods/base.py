@@ -9,6 +9,8 @@ from jaxtyping import Array, Key
 from pliant.families.base import AbstractDensity
 from pliant.problem import Problem
 
+FEWEST_PARTICLES = 10  # with fewer usable ones there is no density to speak of
+
 
 class Stop(NamedTuple):
     """Why a method ends its run early: a status in one word, and what to do about it."""
@@ -66,3 +68,12 @@ class AbstractMethod(eqx.Module):
             dim: The dimension of z.
             observed_shape: ``(N, *event)``.
         """
+
+
+def nothing_usable(n_usable: int, n_params: int) -> Stop:
+    """The end of a run whose simulator fails almost everywhere."""
+    return Stop(
+        "failed",
+        f"Only {n_usable} of {n_params} parameters gave enough usable simulations. Check where "
+        "the simulator returns values that are not finite, and narrow the prior.",
+    )

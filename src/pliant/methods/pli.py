@@ -13,18 +13,28 @@ from scipy.stats import spearmanr
 from pliant.bandwidths.base import AbstractBandwidth
 from pliant.bandwidths.trust_region import TrustRegion
 from pliant.checks import check_instance, check_integer, check_real
-from pliant.discrepancies.base import AbstractDiscrepancy
+from pliant.discrepancies.base import AbstractDiscrepancy, check_draws
 from pliant.discrepancies.euclidean import Euclidean
 from pliant.discrepancies.learned import AbstractLearnedDiscrepancy
 from pliant.discrepancies.likelihood_kl import LikelihoodKL
 from pliant.discrepancies.mmd import MMD
-from pliant.discrepancies.scaling import with_scale
 from pliant.families.base import AbstractFamily, AbstractModel
 from pliant.families.spline_flow import SplineFlow
-from pliant.feature_scale import feature_scale
+from pliant.feature_scale import with_feature_scale
 from pliant.kernels import AbstractKernel, ExponentialKernel
-from pliant.measurement import Measurement, learned_measurement, measure_parameters
-from pliant.methods.base import AbstractMethod, Outcome, Stop
+from pliant.measurement import (
+    Measurement,
+    distance_row,
+    learned_measurement,
+    measure_parameters,
+)
+from pliant.methods.base import (
+    FEWEST_PARTICLES,
+    AbstractMethod,
+    Outcome,
+    Stop,
+    nothing_usable,
+)
 from pliant.particles import Particles, divergence_from_uniform, effective_sample_size
 from pliant.partition import PartitionFunction, PreparedPartition
 from pliant.problem import Problem
@@ -38,7 +48,6 @@ from pliant.weights import Temper, log_weights
 _LENGTHSCALES = (2.0, 4.0, 8.0, 16.0, 128.0, 1024.0)
 _LEARNED_DRAWS = 20  # draws of each parameter, where single draws are learned from
 _SETTLED = 0.1  # nats from the proposal to the target within which a round changes nothing
-_FEWEST_PARTICLES = 10  # with fewer usable ones there is nothing to fit a density to
 
 
 class PLI(AbstractMethod):
@@ -87,7 +96,7 @@ class PLI(AbstractMethod):
 
     def __check_init__(self):
         check_integer("rounds", self.rounds, at_least=1)
-        check_integer("n_params", self.n_params, at_least=_FEWEST_PARTICLES)
+        check_integer("n_params", self.n_params, at_least=FEWEST_PARTICLES)
         if self.n_sims is not None:
             check_integer("n_sims", self.n_sims, at_least=1)
         kinds = (AbstractDiscrepancy, AbstractLearnedDiscrepancy)
@@ -157,14 +166,9 @@ class PLI(AbstractMethod):
         """Fix the features' scales and prepare what depends on the observations alone."""
         if isinstance(self.discrepancy, AbstractLearnedDiscrepancy):
             return self._start_learning(self.discrepancy, problem), 0
-        n_sims = self._n_sims(problem)
-        if n_sims < self.discrepancy.min_draws:
-            raise ValueError(
-                f"n_sims: {type(self.discrepancy).__name__} needs at least "
-                f"{self.discrepancy.min_draws} draws for each parameter, got {n_sims}. Draw more, "
-                "or use pliant.Euclidean() to compare single draws."
-            )
-        discrepancy, simulations = _scaled(jax.random.fold_in(key, 0), problem, self.discrepancy)
+        check_draws(self.discrepancy, self._n_sims(problem))
+        scale_key = jax.random.fold_in(key, 0)
+        discrepancy, simulations = with_feature_scale(scale_key, problem, self.discrepancy)
         prepared = None
         if self.partition is not None:
             partition_key = jax.random.fold_in(key, 1)
@@ -208,9 +212,9 @@ class PLI(AbstractMethod):
         state = dataclasses.replace(state, measured=measured)
         n_usable = int(np.sum(np.isfinite(particles.distance)))
         cost = self.simulations_per_round(problem)
-        if n_usable < _FEWEST_PARTICLES:
+        if n_usable < FEWEST_PARTICLES:
             row = {"usable": measurement.usable}
-            return Outcome(state, row, cost, _nothing_usable(n_usable, self))
+            return Outcome(state, row, cost, nothing_usable(n_usable, self.n_params))
 
         beta = self._beta(problem)
         temper = self.bandwidth.step(particles, self.kernel, beta, state.temper)
@@ -323,16 +327,6 @@ class PLIState(eqx.Module):
     partition: PreparedPartition | None
 
 
-def _scaled(
-    key: Key[Array, ""], problem: Problem, discrepancy: AbstractDiscrepancy
-) -> tuple[AbstractDiscrepancy, int]:
-    """The discrepancy with the problem's scale, and the simulator calls that it took."""
-    if discrepancy.scale is not None:
-        return discrepancy, 0
-    scale, simulations = feature_scale(key, problem)
-    return (discrepancy if scale is None else with_scale(discrepancy, scale)), simulations
-
-
 def _row(
     particles: Particles,
     measurement: Measurement,
@@ -340,19 +334,12 @@ def _row(
     beta: float,
     log_w: np.ndarray,
 ) -> dict[str, float | int]:
-    usable = particles.distance[np.isfinite(particles.distance)]
-    variance = float(np.var(usable))
-    noise = max(float(np.mean(measurement.noise)), 0.0) if measurement.noise.size else float("nan")
     row: dict[str, float | int] = {
         "bandwidth": temper.bandwidth,
         "eta": temper.bandwidth / beta - 1,
         "kl": divergence_from_uniform(log_w),
         "ess": effective_sample_size(log_w),
-        "distance_min": float(usable.min()),
-        "distance_median": float(np.median(usable)),
-        "distance_se": noise**0.5,
-        "noise_share": noise / variance if variance > 0 else float("inf"),
-        "usable": measurement.usable,
+        **distance_row(measurement),
         **measurement.info,
     }
     if np.any(particles.log_partition):
@@ -368,14 +355,6 @@ def _is_finite(density: AbstractModel) -> bool:
 
 def _converged() -> Stop:
     return Stop("converged", "Two rounds running, the posterior was what the likelihood asks for.")
-
-
-def _nothing_usable(n_usable: int, method: PLI) -> Stop:
-    return Stop(
-        "failed",
-        f"Only {n_usable} of {method.n_params} parameters gave enough usable simulations. Check "
-        "where the simulator returns values that are not finite, and narrow the prior.",
-    )
 
 
 def _too_noisy(row: dict[str, float | int], n_sims: int, beta: float) -> Stop:

@@ -22,7 +22,7 @@ def plot_history(
     epsilon: float | None = None,
     noise_limit: float | None = None,
 ) -> Figure:
-    """Bandwidth, KL, ESS, distances, their noise, and the fit's loss, round by round.
+    """Bandwidth, KL, ESS, acceptance, distances, their noise, and the fit's loss, by round.
 
     Quantities that the run did not record have no panel.
 
@@ -63,7 +63,8 @@ def _draw_bandwidth(axes: Axes, rows: History, limit: float | None) -> None:
     if "eta" in rows.columns:
         beta = np.nanmedian(bandwidth / (1 + _finite(rows["eta"])))
         axes.axhline(beta, label="target", **_LIMIT)
-    _log_scale(axes)
+    if np.nanmin(bandwidth) > 0:  # the tolerance of an unbiased distance can fall below zero
+        _log_scale(axes)
 
 
 def _draw_kl(axes: Axes, rows: History, limit: float | None) -> None:
@@ -76,6 +77,12 @@ def _draw_kl(axes: Axes, rows: History, limit: float | None) -> None:
 def _draw_ess(axes: Axes, rows: History, limit: float | None) -> None:
     axes.plot(rows["round"], _finite(rows["ess"]), color=BLUE, **_LINE)
     _from_zero(axes)
+
+
+def _draw_acceptance(axes: Axes, rows: History, limit: float | None) -> None:
+    axes.plot(rows["round"], _finite(rows["acceptance"]), color=BLUE, **_LINE)
+    _from_zero(axes)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
 
 
 def _draw_distances(axes: Axes, rows: History, limit: float | None) -> None:
@@ -116,6 +123,7 @@ _PANELS: list[tuple[str, str, Callable[[Axes, History, float | None], None]]] = 
     ("bandwidth", "bandwidth", _draw_bandwidth),
     ("kl", "KL from the last posterior, nats", _draw_kl),
     ("ess", "effective sample size", _draw_ess),
+    ("acceptance", "accepted proposals", _draw_acceptance),
     ("distance_median", "distance to the observations", _draw_distances),
     ("noise_share", "noise in the distances' variance", _draw_noise),
     ("held_out", "held-out loss of the fit", _draw_loss),
