@@ -240,7 +240,7 @@ def test_command_line_quotes():
         ),
         (
             ["slcp", "--method", "pmc-abc", "--family", "gaussian"],
-            ["--family: pmc-abc has no such option; it is one of pli and pli-paper."],
+            ["--family: pmc-abc has no such option; it is one of other methods."],
         ),
         (["slcp", "--n-params", "x"], ["--n-params", "integer"]),
         (["slcp", "--bets", "1"], ["--bets", "See pliant run --help."]),

@@ -98,9 +98,10 @@ def run(
         _option(
             _METHOD,
             "NAME",
-            f"{listed(METHODS)}: Pseudo-Likelihood Inference with our settings, or with the "
-            "paper's, which take hours; or a sampler of approximate Bayesian computation, which "
-            "has no --family, --beta or --epsilon.",
+            f"{listed(METHODS)}: Pseudo-Likelihood Inference with fast settings, with a learned "
+            "likelihood, or with the paper's settings, which take hours; a sampler of "
+            "approximate Bayesian computation, which has no --family, --beta or --epsilon; or "
+            "Automatic Posterior Transformation, which has no --discrepancy either.",
             "pli",
             callback=one_of("--method", METHODS),
         ),
@@ -110,8 +111,9 @@ def run(
         _option(
             _METHOD,
             "NAME",
-            f"The distance between sets of data: {listed(DISCREPANCIES)}.",
-            "mmd",
+            f"The distance between sets of data: {listed(DISCREPANCIES)}. The last two are "
+            "learned from the simulations, for pli alone.",
+            "mmd; with pli-accurate likelihood-kl",
             callback=one_of("--discrepancy", DISCREPANCIES),
         ),
     ] = None,
@@ -127,11 +129,18 @@ def run(
     ] = None,
     rounds: Annotated[
         int | None,
-        _option(_METHOD, "T", "Rounds.", "20; with rejection-abc 100; with other -abc 200"),
+        _option(
+            _METHOD, "T", "Rounds.", "20; with rejection-abc 100; with other -abc 200; with apt 10"
+        ),
     ] = None,
     n_params: Annotated[
         int | None,
-        _option(_METHOD, "K", "Parameters to try in each round.", "5000; with -abc 1000"),
+        _option(
+            _METHOD,
+            "K",
+            "Parameters to try in each round.",
+            "5000; with -abc 1000; with pli-accurate and apt 2000",
+        ),
     ] = None,
     n_sims: Annotated[
         int | None,
@@ -139,7 +148,7 @@ def run(
             _METHOD,
             "M",
             "Simulations with each parameter.",
-            "the larger of N and 100; with pli-paper and -abc N",
+            "the larger of N and 100; with a learned distance 20; with pli-paper and -abc N",
         ),
     ] = None,
     beta: Annotated[
@@ -149,7 +158,7 @@ def run(
             "NUMBER",
             "The bandwidth that the rounds come down to: parameters at the distance D then have "
             "the likelihood exp(-D / (2 beta)).",
-            "0.05 / N; with pli-paper 5e-4",
+            "0.05 / N; with a learned distance 0.5 / N; with pli-paper 5e-4",
         ),
     ] = None,
     epsilon: Annotated[

@@ -10,11 +10,14 @@ from pliant.cli.errors import UserError
 
 METHODS = {
     "pli": "pliant.methods.pli:PLI",
+    "pli-accurate": "pliant.methods.pli:PLI.accurate",
     "pli-paper": "pliant.methods.pli:PLI.paper",
     "rejection-abc": "pliant.methods.rejection_abc:RejectionABC",
     "smc-abc": "pliant.methods.smc_abc:SMCABC",
     "pmc-abc": "pliant.methods.pmc_abc:PMCABC",
     "mh-abc": "pliant.methods.mh_abc:MHABC",
+    "apt": "pliant.methods.apt:APT",
+    "apt-paper": "pliant.methods.apt:APT.paper",
 }
 DISCREPANCIES = {
     "mmd": "pliant.discrepancies.mmd:MMD",
@@ -22,6 +25,8 @@ DISCREPANCIES = {
     "sliced-wasserstein": "pliant.discrepancies.sliced_wasserstein:SlicedWasserstein",
     "energy": "pliant.discrepancies.energy:Energy",
     "euclidean": "pliant.discrepancies.euclidean:Euclidean",
+    "likelihood-kl": "pliant.discrepancies.likelihood_kl:LikelihoodKL",
+    "ratio-kl": "pliant.discrepancies.ratio_kl:RatioKL",
 }
 FAMILIES = {
     "spline-flow": "pliant.families.spline_flow:SplineFlow",
@@ -93,12 +98,12 @@ def build_method(
 
 def _check_options(method: str, given: list[str]) -> None:
     """Raise for an option of the command line that the method does not have."""
-    kind = _load(METHODS[method].removesuffix(".paper"))
+    kind = _load(METHODS[method].partition(".paper")[0].partition(".accurate")[0])
     has = {field.name for field in dataclasses.fields(kind)}
     for name in given:
         if _INSIDE.get(name, name) not in has:
             flag = f"--{name.replace('_', '-')}"
-            raise UserError(f"{flag}: {method} has no such option; it is one of pli and pli-paper.")
+            raise UserError(f"{flag}: {method} has no such option; it is one of other methods.")
 
 
 def _load(path: str) -> Any:

@@ -27,6 +27,7 @@ _ROUND = {
     "distance_median": ("median D", ".3g"),
     "distance_se": ("error of D", ".2g"),
     "noise_share": ("noise", ".0%"),
+    "disagreement": ("networks differ", ".2f"),
     "simulations": ("simulations", ",d"),
     "seconds": ("seconds", ".1f"),
 }
