@@ -1,4 +1,8 @@
-"""Learned likelihoods against exact ones, on problems where those are known."""
+"""Learned likelihoods against exact ones, on problems where those are known.
+
+All problems have two parameters and observations of two numbers, so that they share what is
+compiled.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -86,11 +90,11 @@ def test_the_same_network_from_another_view(trained):
 
 def test_pli_with_a_learned_likelihood_meets_the_exact_posterior():
     method = pliant.PLI(
-        discrepancy=KINDS["likelihood"], family=pliant.Gaussian(), n_params=500, rounds=12
+        discrepancy=KINDS["likelihood"], family=pliant.Gaussian(), n_params=1000, rounds=12
     )
     result = pliant.infer(PROBLEM, method, seed=0)
     assert result.status == "converged"
-    assert result.history["simulations"][-1] <= 12 * 500 * 20
+    assert result.history["simulations"][-1] <= 12 * 1000 * 20
     z = PROBLEM.prior.sample(jax.random.key(5), 200_000)
     weights = np.exp(log_likelihood(z) - log_likelihood(z).max())
     theta = jax.vmap(PROBLEM.prior.space.constrain)(z)
@@ -103,10 +107,10 @@ def test_pli_with_a_learned_likelihood_meets_the_exact_posterior():
 
 
 def test_counts_have_the_probability_of_their_cell():
-    observed = np.array([[2.0], [0.0], [3.0], [1.0], [2.0]])
+    observed = np.array([[2.0, 1.0], [0.0, 3.0], [3.0, 2.0], [1.0, 0.0], [2.0, 4.0]])
     problem = pliant.Problem(
-        {"rate": dist.LogNormal(0.5, 0.5)},
-        lambda key, theta: jax.random.poisson(key, theta["rate"], (1,)) * 1.0,
+        {"rate": dist.LogNormal(0.5 * np.ones(2), 0.5).to_event(1)},
+        lambda key, theta: jax.random.poisson(key, theta["rate"]) * 1.0,
         observed,
     )
     kind = KINDS["likelihood"]
@@ -115,19 +119,21 @@ def test_counts_have_the_probability_of_their_cell():
     z = problem.prior.sample(jax.random.key(9), 500)
     distance, _ = kind.distances(problem, state, z)
     rate = np.asarray(jax.vmap(problem.prior.space.constrain)(z)["rate"])
-    error = -5 * distance - poisson.logpmf(observed, rate).sum(axis=0)
+    exact = poisson.logpmf(observed, rate[:, None]).sum(axis=(1, 2))
+    near = exact > exact.max() - 6
     # the flow smooths steps of a unit's width, which are coarse for rates about two
-    assert np.std(error) < 0.6
+    assert np.std((-5 * distance - exact)[near]) < 0.8
+    assert np.corrcoef(distance[near], exact[near])[0, 1] < -0.9
 
 
 def test_data_that_never_vary_give_numbers():
     problem = pliant.Problem(
-        {"mu": dist.Normal(0, 1)},
+        PRIOR,
         lambda key, theta: jnp.stack([theta["mu"] + jax.random.normal(key), 3.0]),
         np.stack([np.linspace(-1, 1, 12), np.full(12, 3.0)], axis=1),
     )
     for kind in KINDS.values():
-        state, row = learned(kind, problem, rounds=1, n_params=200)
+        state, row = learned(kind, problem, rounds=1)
         distance, _ = kind.distances(problem, state, problem.prior.sample(jax.random.key(9), 100))
         assert np.all(np.isfinite(distance))
         assert np.isfinite(row["net_loss"])
@@ -140,7 +146,7 @@ def test_unusable_draws_count_for_nothing():
 
     problem = pliant.Problem(PRIOR, fragile, OBSERVED)
     for kind in KINDS.values():
-        state, row = learned(kind, problem, rounds=1, n_params=200)
+        state, row = learned(kind, problem, rounds=1)
         distance, _ = kind.distances(problem, state, problem.prior.sample(jax.random.key(9), 100))
         assert np.all(np.isfinite(distance))
         assert np.isfinite(row["net_loss"])

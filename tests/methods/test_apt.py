@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,6 +20,7 @@ OPTIONS = {
     "layers": 1,
     "bins": 4,
     "width": 16,
+    "window": 3,
 }
 
 
@@ -111,17 +113,16 @@ def test_the_atomic_loss_is_that_of_the_formula(result):
     )
     index, key = jnp.array([7, 3, 7, 11, 2]), jax.random.key(4)
     model = (density.flow, density.network)
-    got = apt._minus_log_share(model, data, index, key)
+    got = eqx.filter_jit(apt._minus_log_share)(model, data, index, key)
+    log_prob = eqx.filter_jit(density.flow.log_prob)
+    network = eqx.filter_jit(density.network)
 
     others = 1 + np.asarray(jax.random.permutation(key, 4))[:2]
     terms = []
     for b, own in enumerate(np.asarray(index)):
         atoms = [own] + [int(index[(b + o) % 5]) for o in others if index[(b + o) % 5] != own]
-        condition = density.network(data.features[own])[:, None]
-        odds = [
-            float(density.flow.log_prob(data.z[:, [a]], condition)[0] - data.log_prior[a])
-            for a in atoms
-        ]
+        condition = network(data.features[own])[:, None]
+        odds = [float(log_prob(data.z[:, [a]], condition)[0] - data.log_prior[a]) for a in atoms]
         terms.append(np.log(np.sum(np.exp(odds))) - odds[0])
     assert float(got) == pytest.approx(np.mean(terms), rel=1e-4)
 
@@ -148,7 +149,7 @@ def test_sets_that_fail_are_left_out_and_too_many_end_the_run():
     def fragile(key, theta):
         return jnp.where(theta["mu"] > -6, 1.0, jnp.nan) * simulator(key, theta)
 
-    method = pliant.APT(rounds=1, **{**OPTIONS, "n_params": 100})
+    method = pliant.APT(rounds=1, **OPTIONS)
     whole = pliant.infer(
         pliant.Problem({"mu": dist.Normal(0, 2)}, fragile, OBSERVED), method, seed=0
     )
