@@ -16,11 +16,14 @@ ROOT = Path(__file__).parent.parent
 def small_budgets(monkeypatch):
     """Runs with few parameters, draws and rounds, whatever a page asks for."""
     real = pliant.infer
-    small = {"rounds": 2, "n_params": 150, "n_sims": 20, "noise_limit": None}
+    training = pliant.Training(steps=50)
+    small = {"rounds": 2, "n_params": 150, "n_sims": 20, "noise_limit": None, "training": training}
 
     def smaller(problem, method, **options):
         names = {field.name for field in dataclasses.fields(method)}
         fewer = {name: value for name, value in small.items() if name in names}
+        if hasattr(getattr(method, "discrepancy", None), "training"):
+            fewer["discrepancy"] = dataclasses.replace(method.discrepancy, training=training)
         return real(problem, dataclasses.replace(method, **fewer), **options)
 
     monkeypatch.setattr(pliant, "infer", smaller)
