@@ -98,7 +98,8 @@ def build_method(
 
 def _check_options(method: str, given: list[str]) -> None:
     """Raise for an option of the command line that the method does not have."""
-    kind = _load(METHODS[method].partition(".paper")[0].partition(".accurate")[0])
+    module, _, names = METHODS[method].partition(":")
+    kind = _load(f"{module}:{names.partition('.')[0]}")  # without .paper or .accurate
     has = {field.name for field in dataclasses.fields(kind)}
     for name in given:
         if _INSIDE.get(name, name) not in has:
