@@ -40,7 +40,7 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
     width: int = eqx.field(static=True, default=50)
     training: Training = Training(steps=1000, rate=1e-3, every=100, patience=4)
     batch_size: int = eqx.field(static=True, default=250)
-    window: int = eqx.field(static=True, default=6)
+    window: int = eqx.field(static=True, default=12)
     networks: int = eqx.field(static=True, default=6)
     n_evaluated: int = eqx.field(static=True, default=5000)
 

@@ -39,7 +39,7 @@ class RatioKL(AbstractLearnedDiscrepancy):
     width: int = eqx.field(static=True, default=100)
     training: Training = Training(steps=2000, rate=1e-3, every=100, patience=5)
     batch_size: int = eqx.field(static=True, default=250)
-    window: int = eqx.field(static=True, default=6)
+    window: int = eqx.field(static=True, default=12)
     networks: int = eqx.field(static=True, default=6)
     n_evaluated: int = eqx.field(static=True, default=5000)
 
