@@ -34,6 +34,12 @@ density of the truth) smaller is better. The same options for all tasks, but for
 
 {options}
 """
+FALLS = """## Does more data bring the posterior nearer to the exact one?
+
+A factor above one says that it does. The exact posterior itself contracts, so that distances in
+the parameters' units fall even where C2ST, which has no units, does not.
+[docs/accuracy.md](../docs/accuracy.md) says why, where a factor is not above one.
+"""
 
 
 def main():
@@ -92,12 +98,56 @@ def score(runs, *case):
 
 def page(runs):
     """The whole page, from the folders that are there."""
-    parts = [HEAD.format(samples=SAMPLES, options=options(), fewer=fewer())]
-    for task in TASKS:
-        cases = [read(folder) for folder in sorted(runs.glob(f"{task}/*/*/metrics.json"))]
-        if cases:
-            parts.append(f"## {task}\n\n{table(cases)}\n")
+    tasks = {
+        task: [read(path) for path in sorted(runs.glob(f"{task}/*/*/metrics.json"))]
+        for task in TASKS
+    }
+    tasks = {task: cases for task, cases in tasks.items() if cases}
+    parts = [HEAD.format(samples=SAMPLES, options=options(), fewer=fewer()), falls(tasks)]
+    parts += [f"## {task}\n\n{table(cases)}\n" for task, cases in tasks.items()]
     return "\n".join(parts)
+
+
+def falls(tasks):
+    """The paper's main claim: how far each run's distance falls from N = 2 to N = 100."""
+    lines = [
+        FALLS,
+        "| task | method | distance | N = 2 | N = 100 | falls by |",
+        "|---|---|---|---|---|---|",
+    ]
+    for task, cases in tasks.items():
+        for method in METHODS:
+            for name in ("MMD^2", "Wasserstein^2", "rollout error"):
+                few, many = (values(cases, method, n, name) for n in (2, 100))
+                if few and many:
+                    lines.append(
+                        f"| {task} | {method} | {name} | {numbers(few, '.3g')} | "
+                        f"{numbers(many, '.3g')} | {factors(few, many)} |"
+                    )
+    return "\n".join(lines) + "\n"
+
+
+def factors(few, many):
+    """How many times smaller; an unbiased estimate that is not above zero cannot be told from it."""
+    return " / ".join(
+        f"{a / b:.2g}" if b > 0 else "to zero" for a, b in zip(few, many, strict=True)
+    )
+
+
+def numbers(values, form):
+    known = [value for value in values if value is not None]
+    return " / ".join(format(value, form) for value in known) if known else "-"
+
+
+def values(cases, method, n_obs, name):
+    """One number a seed."""
+    return [
+        metric["value"]
+        for case in cases
+        if (case["method"], case["n_obs"]) == (method, n_obs)
+        for metric in case["metrics"]
+        if metric["name"] == name
+    ]
 
 
 def options():
@@ -142,10 +192,6 @@ def table(cases):
 
 
 def row(n_obs, method, cases, names, field):
-    def numbers(values, form):
-        known = [value for value in values if value is not None]
-        return " / ".join(format(value, form) for value in known) if known else "-"
-
     metrics = [{m["name"]: m[field] for m in case["metrics"]} for case in cases]
     cells = [numbers([m[name] for m in metrics], ".3g") for name in names]
     costs = ["-"] * 3
