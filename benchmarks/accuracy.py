@@ -128,7 +128,7 @@ def falls(tasks):
 
 
 def factors(few, many):
-    """How many times smaller; an unbiased estimate that is not above zero cannot be told from it."""
+    """How many times smaller; an unbiased estimate below zero cannot be told from it."""
     return " / ".join(
         f"{a / b:.2g}" if b > 0 else "to zero" for a, b in zip(few, many, strict=True)
     )
