@@ -148,8 +148,12 @@ def test_help_states_the_defaults_that_the_method_has():
     text = " ".join(re.sub("[│\n]", " ", pliant_command("run", "--help").stdout).split())
     stated = dict(re.findall(r"(--[a-z-]+) (?:(?! --).)*?Default: (.*?)\.(?= |$)", text))
     usual = pliant.PLI()
-    assert stated["--rounds"] == f"{usual.rounds}; with rejection-abc 100; with other -abc 200"
-    assert stated["--n-params"] == f"{usual.n_params}; with -abc 1000"
+    rounds = f"{usual.rounds}; with rejection-abc 100; with other -abc 200; with apt 10"
+    assert stated["--rounds"] == rounds
+    n_params = f"{usual.n_params}; with -abc 1000; with pli-accurate and apt 2000"
+    assert stated["--n-params"] == n_params
+    apt, accurate = method_of("apt"), method_of("pli-accurate")
+    assert (apt.rounds, apt.n_params, accurate.n_params) == (10, 2000, 2000)
     for name in ABC:
         method = method_of(name)
         assert method.rounds == (100 if name == "rejection-abc" else 200)
@@ -157,16 +161,21 @@ def test_help_states_the_defaults_that_the_method_has():
         assert method.resolved(SimpleNamespace(n_obs=10)).n_sims == 10
     assert stated["--epsilon"] == "1.0; with pli-paper 0.5"
     assert (usual.bandwidth.epsilon, pliant.PLI.paper(10).bandwidth.epsilon) == (1.0, 0.5)
-    assert stated["--discrepancy"] == "mmd"
+    assert stated["--discrepancy"] == "mmd; with pli-accurate likelihood-kl"
+    assert isinstance(accurate.discrepancy, pliant.LikelihoodKL)
     assert isinstance(usual.discrepancy, pliant.MMD)
     assert stated["--family"] == "spline-flow"
     assert isinstance(usual.family, pliant.SplineFlow)
     ten = SimpleNamespace(n_obs=10)
     thousand = SimpleNamespace(n_obs=1000)
-    assert stated["--n-sims"] == "the larger of N and 100; with pli-paper and -abc N"
+    n_sims = "the larger of N and 100; with a learned distance 20; with pli-paper and -abc N"
+    assert stated["--n-sims"] == n_sims
+    assert method_of(discrepancy="ratio-kl").resolved(ten).n_sims == 20
     assert (usual.resolved(ten).n_sims, usual.resolved(thousand).n_sims) == (100, 1000)
     assert pliant.PLI.paper(10).resolved(ten).n_sims == 10
-    assert stated["--beta"] == "0.05 / N; with pli-paper 5e-4"
+    beta = "0.05 / N; with a learned distance 0.5 / N; with pli-paper 5e-4"
+    assert stated["--beta"] == beta
+    assert accurate.resolved(ten).beta == pytest.approx(0.5 / 10)
     assert usual.resolved(ten).beta == pytest.approx(0.05 / 10)
     assert pliant.PLI.paper(10).resolved(ten).beta == 5e-4
 
@@ -197,7 +206,10 @@ def test_options_reach_the_method():
     assert (method.rounds, method.n_params, method.n_sims, method.beta) == (3, 50, 7, 0.01)
     assert method_of() == pliant.PLI()
     assert method_of("pli-paper", rounds=3) == pliant.PLI.paper(10, rounds=3)
-    assert set(METHODS) == {"pli", "pli-paper", *ABC}
+    assert method_of("pli-accurate", rounds=3) == pliant.PLI.accurate(rounds=3)
+    assert method_of("apt", rounds=3) == pliant.APT(rounds=3)
+    assert method_of("apt-paper") == pliant.APT.paper()
+    assert set(METHODS) == {"pli", "pli-accurate", "pli-paper", *ABC, "apt", "apt-paper"}
 
 
 @pytest.mark.parametrize(("name", "kind"), ABC.items())
@@ -231,7 +243,7 @@ def test_command_line_quotes():
         (["slcp", "--discrepancy", "mdm"], ["Did you mean 'mmd'?", "sliced-wasserstein"]),
         (
             ["slcp", "--method", "smc"],
-            ["--method: expected pli, pli-paper,", "Did you mean 'smc-abc'?"],
+            ["--method: expected pli, pli-accurate, pli-paper,", "Did you mean 'smc-abc'?"],
         ),
         (["slcp", "--method", "smc-abc", "--beta", "1"], ["--beta: smc-abc has no such option"]),
         (
@@ -428,7 +440,7 @@ def test_a_sampler_fills_its_folder(model, name, kind):
     options = ["--method", name, "--n-params", 50, "--rounds", 25, "--n-sims", 5]
     outcome = pliant_command("run", f"{model}:problem", *options, "--out", "run")
     assert outcome.exit_code == 0, outcome.output
-    assert {path.name for path in Path("run").iterdir()} == set(CONTENTS)
+    assert {path.name for path in Path("run").iterdir()} == set(CONTENTS) - {"metrics.json"}
     assert type(pliant.load("run").method).__name__ == kind
     shown = pliant_command("show", "run").stdout
     assert f"{kind}(rounds=25, n_params=50, n_sims=5)" in shown

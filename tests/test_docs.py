@@ -23,7 +23,11 @@ def small_budgets(monkeypatch):
         names = {field.name for field in dataclasses.fields(method)}
         fewer = {name: value for name, value in small.items() if name in names}
         if hasattr(getattr(method, "discrepancy", None), "training"):
-            fewer["discrepancy"] = dataclasses.replace(method.discrepancy, training=training)
+            fewer["discrepancy"] = dataclasses.replace(
+                method.discrepancy, training=training, n_evaluated=500
+            )
+        if isinstance(getattr(method, "family", None), pliant.SplineFlow):
+            fewer["family"] = pliant.Gaussian()  # flows take long to compile
         return real(problem, dataclasses.replace(method, **fewer), **options)
 
     monkeypatch.setattr(pliant, "infer", smaller)

@@ -243,6 +243,17 @@ SMC = {
     "resample_below": POSITIVE | st.none(),
     "min_acceptance": SHARE | st.none(),
 }
+NOT_TRAINING = OBJECT | st.just(pliant.Training)
+NOT_EMBEDDING = OBJECT | st.sampled_from([pliant.Gaussian(), pliant.DeepSet])
+LEARNED = {
+    "training": NOT_TRAINING,
+    "batch_size": COUNT | st.none(),
+    "window": COUNT | st.none(),
+    "networks": COUNT | st.none(),
+    "n_evaluated": not_integer(at_least=100) | st.none(),
+}
+FLOW = {"layers": COUNT | st.none(), "bins": COUNT | st.none(), "width": COUNT | st.none()}
+EMBEDDING = {"features": COUNT | st.none(), "width": COUNT | st.none()}
 
 
 def lazy(name, options):
@@ -300,6 +311,31 @@ CASES = {
         },
     ),
     **lazy("MHABC", {**ABC, **SMC, "hits": not_integer(at_least=2), "max_tries": COUNT}),
+    **lazy(
+        "APT",
+        {
+            **FLOW,
+            "rounds": COUNT | st.none(),
+            "n_params": not_integer(at_least=40) | st.none(),
+            "embedding": NOT_EMBEDDING,
+            "atoms": not_integer(at_least=2) | st.none(),
+            "training": NOT_TRAINING,
+            "batch_size": not_integer(at_least=10) | st.none(),  # as many as atoms
+            "window": COUNT,
+        },
+    ),
+    **lazy("Concatenation", EMBEDDING),
+    **lazy("DeepSet", EMBEDDING),
+    **lazy("LikelihoodKL", {**FLOW, **LEARNED}),
+    **lazy(
+        "RatioKL",
+        {
+            **LEARNED,
+            "embedding": NOT_EMBEDDING.filter(lambda v: v is not None),
+            "atoms": not_integer(at_least=2) | st.none(),
+            "width": COUNT | st.none(),
+        },
+    ),
     "PLI.paper(n_obs)": ("n_obs", lambda value: pliant.PLI.paper(value), COUNT | st.none()),
     **lazy("TrustRegion", {"epsilon": POSITIVE | st.none(), "path": OBJECT}),
     **lazy("Quantile", {"alpha": SHARE | st.none()}),
@@ -315,14 +351,14 @@ CASES = {
             "patience": COUNT | st.none(),
         },
     ),
-    **lazy("Gaussian", {"reverse_training": OBJECT | st.just(pliant.Training)}),
+    **lazy("Gaussian", {"reverse_training": NOT_TRAINING}),
     **lazy(
         "GaussianMixture",
         {
             "components": COUNT | st.none(),
             "starts": COUNT | st.none(),
             "iterations": COUNT | st.none(),
-            "reverse_training": OBJECT | st.just(pliant.Training),
+            "reverse_training": NOT_TRAINING,
         },
     ),
     **lazy(
@@ -331,10 +367,10 @@ CASES = {
             "layers": COUNT | st.none(),
             "bins": COUNT | st.none(),
             "width": COUNT | st.none(),
-            "training": OBJECT | st.just(pliant.Training),
+            "training": NOT_TRAINING,
             "batch_size": COUNT | st.none(),
             "warm_start": NOT_FLAG,
-            "reverse_training": OBJECT | st.just(pliant.Training),
+            "reverse_training": NOT_TRAINING,
         },
     ),
     **lazy("MMD", {"lengthscales": NOT_LENGTHSCALES, "scale": NOT_SCALE}),
