@@ -40,7 +40,7 @@ def measure(discrepancy, observed, x, ok=None):
 # Weights are exp(-D / 1e-3), so an error of 3e-6 in D is one of 0.3 % in a weight. Measured errors
 # are ten times smaller.
 @pytest.mark.parametrize("spread", [0.3, 3.0, 30.0])
-@pytest.mark.parametrize("d", [2, 8, 17])
+@pytest.mark.parametrize("d", [2, 17])
 def test_paper_kernel_to_float32_rounding(d, spread):
     x, observed = random_sets(5, 100, 100, d, spread)
     expected = [plain_mmd(s, observed) for s in x]

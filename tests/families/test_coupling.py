@@ -24,7 +24,7 @@ def test_a_new_flow_is_the_identity():
     np.testing.assert_allclose(log_det, 0, atol=1e-3)
 
 
-@pytest.mark.parametrize("dim", [1, 2, 3, 5, 10])
+@pytest.mark.parametrize("dim", [1, 3, 10])
 @pytest.mark.parametrize("condition_dim", [0, 4])
 def test_inverse_undoes_forward(dim, condition_dim):
     """In double precision: where five splines are flat, single precision loses the way back."""
@@ -38,7 +38,7 @@ def test_inverse_undoes_forward(dim, condition_dim):
         np.testing.assert_allclose(inverse_det, forward_det, atol=1e-9)
 
 
-@pytest.mark.parametrize("dim", [1, 2, 5])
+@pytest.mark.parametrize("dim", [1, 5])
 def test_log_det_is_that_of_the_jacobian(dim):
     flow = random_flow(dim)
     x = jax.random.normal(jax.random.key(2), (20, dim))

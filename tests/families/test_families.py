@@ -86,7 +86,7 @@ def test_a_weight_of_zero_drops_a_sample(family, four_modes):
     assert float(jnp.abs(density.sample(jax.random.key(2), 5000)).max()) < 20
 
 
-@pytest.mark.parametrize("dim", [1, 2, 3, 10])
+@pytest.mark.parametrize("dim", [1, 10])
 def test_one_dimension_and_ten(family, dim):
     """A correlated Gaussian in any dimension: mean and covariance are met."""
     rng = np.random.default_rng(dim)
