@@ -8,9 +8,11 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
 from pliant.discrepancies.base import AbstractDiscrepancy
+from pliant.discrepancies.learned import AbstractLearnedDiscrepancy
+from pliant.families.base import AbstractDensity
 from pliant.partition import PreparedPartition
 from pliant.problem import Problem
-from pliant.simulation import simulate_chunks
+from pliant.simulation import simulate_chunks, simulate_sets
 
 _SPLIT_PARAMETERS = 512  # parameters whose draws are split in halves to see the noise
 
@@ -76,17 +78,37 @@ def measure_parameters(
     )
 
 
-def learned_measurement(
-    distance: Float[np.ndarray, " K"], usable: float, info: dict[str, float]
-) -> Measurement:
-    """Distances that were computed without simulating their parameters: they have no noise."""
-    return Measurement(
+def learn_and_measure(
+    key: Key[Array, ""],
+    problem: Problem,
+    discrepancy: AbstractLearnedDiscrepancy,
+    state: Any,
+    proposal: AbstractDensity,
+    z: Float[Array, "K dim"],
+    n_sims: int,
+) -> tuple[Float[Array, "L dim"], Measurement, Any]:
+    """Learn from simulations with ``z``, and measure new draws of the proposal without any.
+
+    Returns:
+        The new draws, their distances (which have no noise; infinite if no simulation was
+        usable), and the discrepancy's state.
+    """
+    simulate_key, learn_key, sample_key = jax.random.split(key, 3)
+    x, ok = simulate_sets(simulate_key, problem, z, n_sims)
+    more = proposal.sample(sample_key, discrepancy.n_evaluated)
+    distance, info = np.full(len(more), np.inf), {}
+    if np.any(ok):
+        state, learned = discrepancy.learn(learn_key, problem, state, z, x, ok)
+        distance, seen = discrepancy.distances(problem, state, more)
+        info = learned | seen
+    measurement = Measurement(
         distance=np.asarray(distance, np.float64),
-        log_partition=np.zeros(len(distance)),
+        log_partition=np.zeros(len(more)),
         noise=np.zeros(0),
-        usable=usable,
+        usable=float(np.mean(ok)),
         info=info,
     )
+    return more, measurement, state
 
 
 def distance_row(measurement: Measurement) -> dict[str, float | int]:

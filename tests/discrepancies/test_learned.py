@@ -126,12 +126,18 @@ def test_counts_have_the_probability_of_their_cell():
     assert np.corrcoef(distance[near], exact[near])[0, 1] < -0.9
 
 
-def test_data_that_never_vary_give_numbers():
-    problem = pliant.Problem(
-        PRIOR,
-        lambda key, theta: jnp.stack([theta["mu"] + jax.random.normal(key), 3.0]),
-        np.stack([np.linspace(-1, 1, 12), np.full(12, 3.0)], axis=1),
-    )
+def constant(key, theta):
+    return jnp.stack([theta["mu"] + jax.random.normal(key), 3.0])
+
+
+def fragile(key, theta):
+    x = simulator(key, theta)
+    return jnp.where(x[1] < 3, x, jnp.nan)
+
+
+@pytest.mark.parametrize("function", [constant, fragile])
+def test_data_that_never_vary_and_draws_that_fail_give_numbers(function):
+    problem = pliant.Problem(PRIOR, function, np.stack([OBSERVED[:, 0], np.full(N, 3.0)], axis=1))
     for kind in KINDS.values():
         state, row = learned(kind, problem, rounds=1)
         distance, _ = kind.distances(problem, state, problem.prior.sample(jax.random.key(9), 100))
@@ -139,17 +145,11 @@ def test_data_that_never_vary_give_numbers():
         assert np.isfinite(row["net_loss"])
 
 
-def test_unusable_draws_count_for_nothing():
-    def fragile(key, theta):
-        x = simulator(key, theta)
-        return jnp.where(x[1] < 3, x, jnp.nan)
-
-    problem = pliant.Problem(PRIOR, fragile, OBSERVED)
-    for kind in KINDS.values():
-        state, row = learned(kind, problem, rounds=1)
-        distance, _ = kind.distances(problem, state, problem.prior.sample(jax.random.key(9), 100))
-        assert np.all(np.isfinite(distance))
-        assert np.isfinite(row["net_loss"])
+def test_a_simulator_that_always_fails_ends_the_run():
+    problem = pliant.Problem(PRIOR, lambda key, theta: jnp.full(2, jnp.nan), OBSERVED)
+    result = pliant.infer(problem, pliant.PLI.accurate(discrepancy=KINDS["likelihood"]))
+    assert result.status == "failed"
+    assert "usable simulations" in result.message
 
 
 def test_an_embedding_shortens_long_observations():

@@ -25,7 +25,7 @@ from pliant.kernels import AbstractKernel, ExponentialKernel
 from pliant.measurement import (
     Measurement,
     distance_row,
-    learned_measurement,
+    learn_and_measure,
     measure_parameters,
 )
 from pliant.methods.base import (
@@ -38,7 +38,6 @@ from pliant.methods.base import (
 from pliant.particles import Particles, divergence_from_uniform, effective_sample_size
 from pliant.partition import PartitionFunction, PreparedPartition
 from pliant.problem import Problem
-from pliant.simulation import simulate_sets
 from pliant.training import Training
 from pliant.weights import Temper, log_weights
 
@@ -176,16 +175,8 @@ class PLI(AbstractMethod):
             prepared = self.partition.prepare(
                 partition_key, problem, discrepancy, self.kernel, beta
             )
-        state = PLIState(
-            density=None,
-            temper=None,
-            noisy=False,
-            settled=False,
-            discrepancy=discrepancy,
-            measured=discrepancy.prepare(problem.observed),
-            partition=prepared,
-        )
-        return state, simulations
+        measured = discrepancy.prepare(problem.observed)
+        return PLIState(discrepancy, measured, prepared), simulations
 
     def _start_learning(
         self, discrepancy: AbstractLearnedDiscrepancy, problem: Problem
@@ -195,15 +186,7 @@ class PLI(AbstractMethod):
                 "partition: a learned likelihood is normalised; leave the partition function out."
             )
         discrepancy.check(problem)
-        return PLIState(
-            density=None,
-            temper=None,
-            noisy=False,
-            settled=False,
-            discrepancy=discrepancy,
-            measured=None,
-            partition=None,
-        )
+        return PLIState(discrepancy, measured=None, partition=None)
 
     def step(self, key: Key[Array, ""], problem: Problem, state: "PLIState") -> Outcome:
         """One round of Algorithm 1."""
@@ -260,12 +243,15 @@ class PLI(AbstractMethod):
         proposal = problem.prior if state.density is None else state.density
         z = proposal.sample(sample_key, self.n_params)
         if isinstance(state.discrepancy, AbstractLearnedDiscrepancy):
-            simulate_key, learn_key, more_key = jax.random.split(measure_key, 3)
-            x, ok = simulate_sets(simulate_key, problem, z, self._n_sims(problem))
-            measured, info = state.discrepancy.learn(learn_key, problem, state.measured, z, x, ok)
-            z = proposal.sample(more_key, state.discrepancy.n_evaluated)
-            distance, more = state.discrepancy.distances(problem, measured, z)
-            measurement = learned_measurement(distance, float(np.mean(ok)), info | more)
+            z, measurement, measured = learn_and_measure(
+                measure_key,
+                problem,
+                state.discrepancy,
+                state.measured,
+                proposal,
+                z,
+                self._n_sims(problem),
+            )
         else:
             measurement, measured = measure_parameters(
                 measure_key,
@@ -315,16 +301,16 @@ class PLI(AbstractMethod):
 class PLIState(eqx.Module):
     """What a run of PLI knows after a round."""
 
-    density: AbstractModel | None
-    temper: Temper | None
-    noisy: bool
-    """Whether noise dominated the distances of the round."""
-    settled: bool
-    """Whether the round's proposal was nearly the target already."""
     discrepancy: AbstractDiscrepancy | AbstractLearnedDiscrepancy
     measured: Any
     """The discrepancy's state."""
     partition: PreparedPartition | None
+    density: AbstractModel | None = None
+    temper: Temper | None = None
+    noisy: bool = False
+    """Whether noise dominated the distances of the round."""
+    settled: bool = False
+    """Whether the round's proposal was nearly the target already."""
 
 
 def _row(
