@@ -12,6 +12,7 @@ import numpy as np
 
 from pliant.checks import check_path
 from pliant.config import decode, encode
+from pliant.failures import Failure
 from pliant.files import read_arrays, read_json, write_arrays, write_json
 from pliant.history import History
 from pliant.methods.base import AbstractMethod
@@ -30,12 +31,13 @@ class Result:
         posterior: The posterior after the last good round.
         history: One row a round.
         status: "finished", or why the run ended early: "converged", "noise", "acceptance",
-            "tolerance", "failed", "diverged", "interrupted", "max_simulations", "max_seconds",
-            "callback".
+            "tolerance", "failed", "diverged", "storage", "interrupted", "max_simulations",
+            "max_seconds", "callback".
         message: The status in words, with what to do about it.
         method: The method with its options.
         seed: The seed of the run.
         observed_shape: The shape ``(N, *event)`` of the observations.
+        failures: Each kind of draw that failed: how many, and the first one.
     """
 
     posterior: Posterior
@@ -45,6 +47,7 @@ class Result:
     method: AbstractMethod
     seed: int
     observed_shape: tuple[int, ...]
+    failures: tuple[Failure, ...] = ()
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write the result into a folder, as JSON and arrays, for ``pliant.load``.
@@ -76,6 +79,7 @@ class Result:
                 "seed": self.seed,
                 "method": encode(self.method),
                 "observed_shape": self.observed_shape,
+                "failures": [failure._asdict() for failure in self.failures],
                 "space": {
                     "names": space.names,
                     "shapes": space.shapes,
@@ -98,7 +102,8 @@ def load(folder: str | Path, *, classes: Iterable[type] = ()) -> Result:
     """
     folder = check_path("folder", folder)
     if not (folder / "result.json").is_file():
-        raise FileNotFoundError(f"{folder} holds no result (there is no result.json in it).")
+        hint = " Its run is not finished: pliant.resume." if (folder / "run.json").exists() else ""
+        raise FileNotFoundError(f"{folder} holds no result (there is no result.json in it).{hint}")
     data = read_json(folder / "result.json")
     arrays = read_arrays(folder / "posterior.npz")
     rows = read_json(folder / "history.json")
@@ -115,6 +120,7 @@ def load(folder: str | Path, *, classes: Iterable[type] = ()) -> Result:
             method=method,
             seed=data["seed"],
             observed_shape=observed_shape,
+            failures=tuple(Failure(**failure) for failure in data.get("failures", ())),
         )
     except (LookupError, TypeError, ValueError, AttributeError, NotImplementedError) as error:
         raise ValueError(f"{folder}: damaged, or of another version: {error!r}.") from error
