@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import UInt
+from numpy.random import PCG64, Generator
 from numpy.random.bit_generator import ISeedSequence
 
 from pliant.simulators.worker import OutOfTimeError
@@ -30,8 +31,7 @@ class FunctionCall:
 
     def __call__(self, words: UInt[np.ndarray, "4"], theta: Any, *n: int) -> Any:
         """A draw, or a set, from 256 random bits."""
-        seed: Any = _Words(words)
-        rng = np.random.Generator(np.random.PCG64(seed))
+        rng = Generator(PCG64(_Words(words)))  # pyright: ignore[reportArgumentType]
         if self.timeout is None:
             return self.function(rng, theta, *n)
         if threading.current_thread() is not threading.main_thread():

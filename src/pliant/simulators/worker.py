@@ -20,6 +20,7 @@ CRASH = "crash"
 KINDS = (OK, EXCEPTION, NOT_FINITE, WRONG_SHAPE, TIMEOUT, CRASH)
 """What can become of a draw; the codes of ``Drawn`` and of the ledger are places in here."""
 
+_REAL = "biuf"
 _TAIL = 2000  # characters of a traceback that are kept
 
 
@@ -83,38 +84,60 @@ def run_piece(payload: bytes, paths: tuple[str, ...], piece: Piece) -> Drawn:
     words = seed_words(piece.keys[piece.parameter], piece.draw)
     size = len(piece.draw)
     x = np.zeros((size, *piece.event), piece.dtype)
-    code = np.zeros(size, np.uint8)
-    seconds = np.zeros(size, np.float32)
-    examples: dict[str, tuple[int, str]] = {}
-
-    def fail(rows: slice, kind: str, message: str) -> None:
-        code[rows] = KINDS.index(kind)
-        examples.setdefault(kind, (rows.start, message))
-
-    clock = time.perf_counter
+    drawn = Drawn(x, np.zeros(size, np.uint8), np.zeros(size, np.float32), {})
     with np.errstate(over="ignore", invalid="ignore"):
-        for rows, theta in _calls(piece):
-            event = (rows.stop - rows.start, *piece.event) if piece.whole_sets else piece.event
-            more = (rows.stop - rows.start,) if piece.whole_sets else ()
-            start = clock()
-            try:
-                value = np.asarray(call(words[rows.start], theta, *more))
-                if value.shape == event and value.dtype.kind in "biuf":
-                    x[rows] = value
-                else:
-                    fail(rows, WRONG_SHAPE, _wrong_shape(event, value))
-            except OutOfTimeError as error:
-                fail(rows, TIMEOUT, str(error))
-            except Exception as error:
-                fail(rows, EXCEPTION, _told(error))
-            seconds[rows] = (clock() - start) / (rows.stop - rows.start)
-    finite = np.isfinite(x).reshape(size, -1).all(axis=1)
-    bad = np.flatnonzero(~finite)
+        make = _make_sets if piece.whole_sets else _make_draws
+        make(call, words, piece, drawn)
+    bad = np.flatnonzero(~np.isfinite(x).reshape(size, -1).all(axis=1))
     if bad.size:
-        code[bad] = KINDS.index(NOT_FINITE)
-        examples[NOT_FINITE] = (int(bad[0]), f"returned {np.array2string(x[bad[0]], threshold=20)}")
+        drawn.code[bad] = KINDS.index(NOT_FINITE)
+        shown = np.array2string(x[bad[0]], threshold=20)
+        drawn.examples[NOT_FINITE] = (int(bad[0]), f"returned {shown}")
         x[bad] = 0.0
-    return Drawn(x, code, seconds, examples)
+    return drawn
+
+
+def _make_draws(call: Call, words: np.ndarray, piece: Piece, drawn: Drawn) -> None:
+    """One call for each draw. This loop is all that a quick simulator waits for."""
+    x, event, seconds, clock = drawn.x, piece.event, drawn.seconds, time.perf_counter
+    for index, start, stop in _parameters(piece):
+        theta = theta_at(piece, index)
+        named = piece.names is not None
+        now = clock()
+        for row in range(start, stop):
+            try:
+                value = call(words[row], theta.copy() if named else theta)
+                if not isinstance(value, np.ndarray | np.generic):
+                    value = np.asarray(value)
+                if value.shape == event and value.dtype.kind in _REAL:
+                    x[row] = value
+                else:
+                    _fail(drawn, row, row + 1, WRONG_SHAPE, _wrong_shape(event, value))
+            except Exception as error:
+                _fail(drawn, row, row + 1, *_told(error))
+            before, now = now, clock()
+            seconds[row] = now - before
+
+
+def _make_sets(call: Call, words: np.ndarray, piece: Piece, drawn: Drawn) -> None:
+    """One call for all draws of a parameter."""
+    for index, start, stop in _parameters(piece):
+        began = time.perf_counter()
+        event = (stop - start, *piece.event)
+        try:
+            value = np.asarray(call(words[start], theta_at(piece, index), stop - start))
+            if value.shape == event and value.dtype.kind in _REAL:
+                drawn.x[start:stop] = value
+            else:
+                _fail(drawn, start, stop, WRONG_SHAPE, _wrong_shape(event, value))
+        except Exception as error:
+            _fail(drawn, start, stop, *_told(error))
+        drawn.seconds[start:stop] = (time.perf_counter() - began) / (stop - start)
+
+
+def _fail(drawn: Drawn, start: int, stop: int, kind: str, message: str) -> None:
+    drawn.code[start:stop] = KINDS.index(kind)
+    drawn.examples.setdefault(kind, (start, message))
 
 
 def seed_words(
@@ -146,19 +169,12 @@ def theta_at(piece: Piece, index: int) -> Any:
     return entries[0] if piece.names is None else dict(zip(piece.names, entries, strict=True))
 
 
-def _calls(piece: Piece) -> Iterator[tuple[slice, Any]]:
-    """The rows that each call fills, and a copy of its parameter."""
-    start, size = 0, len(piece.draw)
-    while start < size:
-        index = int(piece.parameter[start])
-        stop = start + int(np.searchsorted(piece.parameter[start:], index, side="right"))
-        theta = theta_at(piece, index)
-        if piece.whole_sets:
-            yield slice(start, stop), theta
-        else:
-            for row in range(start, stop):
-                yield slice(row, row + 1), dict(theta) if piece.names is not None else theta
-        start = stop
+def _parameters(piece: Piece) -> Iterator[tuple[int, int, int]]:
+    """Each parameter with the first of its rows, and the first that is not."""
+    edges = np.flatnonzero(np.diff(piece.parameter)) + 1
+    starts = [0, *edges.tolist()]
+    for start, stop in zip(starts, [*starts[1:], len(piece.draw)], strict=True):
+        yield int(piece.parameter[start]), start, stop
 
 
 @lru_cache(maxsize=8)
@@ -174,13 +190,15 @@ def _loaded(payload: bytes, paths: tuple[str, ...]) -> Call:
 
 
 def _wrong_shape(event: tuple[int, ...], value: np.ndarray) -> str:
-    if value.dtype.kind not in "biuf":
+    if value.dtype.kind not in _REAL:
         return f"expected real numbers, got the type {value.dtype}"
     return f"expected the shape {event}, got {value.shape}"
 
 
-def _told(error: Exception) -> str:
-    """What an error says, and where in the simulator it came from."""
+def _told(error: Exception) -> tuple[str, str]:
+    """What kind of failure an error is, what it says, and where it came from."""
+    if isinstance(error, OutOfTimeError):
+        return TIMEOUT, str(error)
     text = f"{type(error).__name__}: {error}".strip()
     frames = traceback.format_list(traceback.extract_tb(error.__traceback__)[2:])
-    return f"{text}\n{''.join(frames)}"[:_TAIL].rstrip()
+    return EXCEPTION, f"{text}\n{''.join(frames)}"[:_TAIL].rstrip()
