@@ -2,7 +2,6 @@
 
 import dataclasses
 import time
-import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -118,8 +117,6 @@ def resume(
         _check_budget(problem, plan)
         store.extend(plan, problem)
         last = store.last()
-        for note in store.notes:
-            warnings.warn(note, stacklevel=2)
         return _run(problem, plan, store, last, progress=progress, callback=callback)
 
 

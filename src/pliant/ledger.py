@@ -2,6 +2,7 @@
 
 import json
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,6 @@ class Ledger:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self.damaged: list[str] = []
-        """What is wrong with files that could not be read."""
         self._chunks: list[dict[str, np.ndarray]] = []
         self._places: dict[bytes, set[int]] = {}
         self._number = 0
@@ -74,7 +73,7 @@ class Ledger:
             if len(lengths) != 1 or (parameter.size and parameter.max() >= len(keys)):
                 raise ValueError(f"{path}: damaged (its arrays do not fit together).")
         except (ValueError, KeyError, TypeError) as error:
-            self.damaged.append(f"{path} is damaged: its draws are made again ({error!r}).")
+            warnings.warn(f"{path} is damaged: its draws are made again ({error!r}).", stacklevel=4)
             return
         for key in keys:
             self._places.setdefault(key.tobytes(), set()).add(len(self._chunks))

@@ -4,6 +4,7 @@ import hashlib
 import os
 import shutil
 import socket
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -66,8 +67,6 @@ class RunStore:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self.notes: list[str] = []
-        """What was found damaged, in words."""
         folder.mkdir(parents=True, exist_ok=True)
         self._lock = _locked(folder)
         for part in (folder, folder / _ROUNDS, *sorted((folder / _SIMULATIONS).glob("*"))):
@@ -134,7 +133,7 @@ class RunStore:
                 self._round(old).unlink(missing_ok=True)
 
     def last(self) -> Progress | None:
-        """The newest round that can be read; None if there is none. Damaged ones are noted."""
+        """The newest round that can be read; None if there is none. Warns of damaged ones."""
         for index in sorted(self._rounds(), reverse=True):
             try:
                 progress = read_checkpoint(self._round(index))
@@ -142,16 +141,14 @@ class RunStore:
                     raise ValueError(f"{self._round(index)}: not the state of round {index}.")
             except ValueError as error:
                 before = f"round {index - 1}" if index else "the start"
-                self.notes.append(f"{error} The run goes on from {before}, or from before it.")
+                warnings.warn(f"{error} The run goes on from {before} or earlier.", stacklevel=3)
             else:
                 return progress
         return None
 
     def ledger(self, index: int) -> Ledger:
-        """The simulations of a round, as far as they are made. Damaged files are noted."""
-        ledger = Ledger(self.folder / _SIMULATIONS / f"{index:03d}")
-        self.notes += ledger.damaged
-        return ledger
+        """The simulations of a round, as far as they are made. Warns of damaged files."""
+        return Ledger(self.folder / _SIMULATIONS / f"{index:03d}")
 
     def _round(self, index: int) -> Path:
         return self.folder / _ROUNDS / f"{index:03d}.npz"

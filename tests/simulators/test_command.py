@@ -82,7 +82,7 @@ def test_parameters_are_in_a_file_and_a_function_can_read_the_output(tmp_path):
 
 
 def test_failures_keep_the_tail_of_standard_error():
-    x, ok = awk('if (mu > 2) { print "no root" > "/dev/stderr"; exit 3 } ' + NOISE)
+    _, ok = awk('if (mu > 2) { print "no root" > "/dev/stderr"; exit 3 } ' + NOISE)
     np.testing.assert_array_equal(ok, np.repeat(THETAS["mu"][:, None] <= 2, 2, axis=1))
     with pytest.raises(SimulationError, match=r"(?s)awk ended with code 3.*no root"):
         awk('print "no root" > "/dev/stderr"; exit 3', on_failure="raise")

@@ -26,6 +26,7 @@ from pliant.simulators.worker import (
     Drawn,
     Piece,
     WorkerSetupError,
+    make_piece,
     run_piece,
 )
 
@@ -96,16 +97,14 @@ def draw_pieces(
         Places in the flattened table ``(K, n)``, and what became of them.
     """
     places = _in_order(wanted, request.whole_sets)
-    paths = tuple(sys.path)
     pieces = _Pieces(request, places)
-    if pool.executor is None:
-        payload = cloudpickle.dumps(call)
-        while (work := pieces.next(1)) is not None:
-            drawn = run_piece(payload, paths, work.piece)
-            pieces.note(drawn)
-            yield work.places, drawn
+    if pool.executor is not None:
+        yield from _Crew(pool, cloudpickle.dumps(call), tuple(sys.path), pieces).work()
         return
-    yield from _Crew(pool, cloudpickle.dumps(call), paths, pieces).work()
+    while (work := pieces.next(1)) is not None:
+        drawn = make_piece(call, work.piece)
+        pieces.note(drawn)
+        yield work.places, drawn
 
 
 def _in_order(wanted: Bool[np.ndarray, "K n"], whole_sets: bool) -> list[np.ndarray]:

@@ -70,7 +70,7 @@ class WorkerSetupError(Exception):
 
 
 def run_piece(payload: bytes, paths: tuple[str, ...], piece: Piece) -> Drawn:
-    """Make all draws of a piece; whatever goes wrong in one of them is noted in its code.
+    """Make a piece in a worker.
 
     Args:
         payload: The pickled ``Call``.
@@ -80,7 +80,11 @@ def run_piece(payload: bytes, paths: tuple[str, ...], piece: Piece) -> Drawn:
     Raises:
         WorkerSetupError: If the payload cannot be loaded here.
     """
-    call = _loaded(payload, paths)
+    return make_piece(_loaded(payload, paths), piece)
+
+
+def make_piece(call: Call, piece: Piece) -> Drawn:
+    """Make all draws of a piece; whatever goes wrong in one of them is noted in its code."""
     words = seed_words(piece.keys[piece.parameter], piece.draw)
     size = len(piece.draw)
     x = np.zeros((size, *piece.event), piece.dtype)
