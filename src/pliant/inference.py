@@ -70,7 +70,12 @@ def infer(
         return _run(problem, plan, None, None, progress=progress, callback=callback)
     with RunStore(check_path("folder", folder)) as store:
         store.begin(plan, problem)
-        return _run(problem, plan, store, None, progress=progress, callback=callback)
+        try:
+            return _run(problem, plan, store, None, progress=progress, callback=callback)
+        except (TypeError, ValueError):
+            if store.last() is None:  # a mistake in the options, which method.init found
+                store.discard()
+            raise
 
 
 def resume(
@@ -178,12 +183,20 @@ def _run(
         observed_shape=problem.observed.shape,
         failures=record.failures,
     )
-    if store is not None and now.rows and not isinstance(result.posterior.density, Prior):
-        try:
-            result.save(store.folder, overwrite=True)
-        except StorageError as error:
-            message = f"The result is here, but {error} Make room, and go on with pliant.resume."
-            return dataclasses.replace(result, status="storage", message=message)
+    return result if store is None else _kept(result, store)
+
+
+def _kept(result: Result, store: RunStore) -> Result:
+    """The result, saved in the folder of its run; a run that came to nothing is removed."""
+    if isinstance(result.posterior.density, Prior):
+        if result.status == "failed" or not store.holds_simulations:
+            store.discard()
+        return result
+    try:
+        result.save(store.folder, overwrite=True)
+    except StorageError as error:
+        message = f"{error} The result is not lost with it: make room, and save or resume it."
+        return dataclasses.replace(result, status="storage", message=message)
     return result
 
 

@@ -1,5 +1,6 @@
 """The folder of a run that can be resumed: its options, its last rounds, and its simulations."""
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -14,7 +15,7 @@ import numpy as np
 from pliant.checkpoint import read_checkpoint, write_checkpoint
 from pliant.config import decode, encode
 from pliant.failures import Failure
-from pliant.files import read_json, remove_unfinished, storing, write_json
+from pliant.files import read_json, remove_unfinished, write_json
 from pliant.ledger import Ledger
 from pliant.methods.base import AbstractMethod, Stop
 from pliant.problem import Problem
@@ -23,6 +24,7 @@ from pliant.space import encode_support
 _FORMAT = 1
 _KEPT = 3  # rounds whose states are kept, for the case that the newest one is damaged
 _RUN, _ROUNDS, _SIMULATIONS, _LOCK = "run.json", "rounds", "simulations", ".lock"
+_RESULT = ("result.json", "posterior.npz", "history.json")
 
 
 class Progress(NamedTuple):
@@ -48,7 +50,7 @@ class Plan(NamedTuple):
     max_seconds: float | None
 
 
-class InUseError(RuntimeError):
+class InUseError(BlockingIOError):
     """Another process works on the run."""
 
 
@@ -67,7 +69,7 @@ class RunStore:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
+        (folder / _ROUNDS).mkdir(parents=True, exist_ok=True)
         self._lock = _locked(folder)
         for part in (folder, folder / _ROUNDS, *sorted((folder / _SIMULATIONS).glob("*"))):
             remove_unfinished(part)
@@ -125,8 +127,6 @@ class RunStore:
 
     def save(self, index: int, progress: Progress) -> None:
         """Write what is known after a round (0: before the first), and drop the oldest."""
-        with storing(self.folder / _ROUNDS):
-            (self.folder / _ROUNDS).mkdir(exist_ok=True)
         write_checkpoint(self._round(index), progress)
         for old in self._rounds():
             if old <= index - _KEPT:
@@ -149,6 +149,17 @@ class RunStore:
     def ledger(self, index: int) -> Ledger:
         """The simulations of a round, as far as they are made. Warns of damaged files."""
         return Ledger(self.folder / _SIMULATIONS / f"{index:03d}")
+
+    @property
+    def holds_simulations(self) -> bool:
+        """Whether there are draws that it would be a pity to lose."""
+        return any((self.folder / _SIMULATIONS).glob("*/*.npz"))
+
+    def discard(self) -> None:
+        """Remove the run, and its folder if nothing else is in it."""
+        remove_run(self.folder)
+        with contextlib.suppress(OSError):
+            self.folder.rmdir()
 
     def _round(self, index: int) -> Path:
         return self.folder / _ROUNDS / f"{index:03d}.npz"
@@ -178,17 +189,17 @@ def holds_run(folder: Path) -> bool:
 
 def remove_run(folder: Path) -> None:
     """Remove all that a run wrote into the folder, and nothing else."""
-    for name in (_ROUNDS, _SIMULATIONS):
-        shutil.rmtree(folder / name, ignore_errors=True)
-    for name in (_RUN, "result.json", "posterior.npz", "history.json"):
+    for name in (_RUN, *_RESULT):
         (folder / name).unlink(missing_ok=True)
+    for name in (_SIMULATIONS, _ROUNDS):
+        shutil.rmtree(folder / name, ignore_errors=True)
 
 
 def _locked(folder: Path) -> IO[str]:
     """A file that this process alone has locked; the lock ends with the process."""
     import fcntl
 
-    file = (folder / _LOCK).open("a+")
+    file = (folder / _ROUNDS / _LOCK).open("a+")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

@@ -32,7 +32,7 @@ from pliant.simulators.worker import (
 
 _SECONDS = 0.25  # of work in a piece: long for any executor's overhead, short for a person
 _AHEAD = 2  # pieces for each worker that are handed out at a time, so that none has to wait
-_ATTEMPTS = 3  # of a draw that ends its worker, alone
+_ATTEMPTS = 4  # of a draw that ends its worker, alone
 
 
 class SimulatorError(Exception):
@@ -91,7 +91,7 @@ def draw_pieces(
     One draw of each of the first parameters comes first, so that a simulator which fails
     everywhere is found out soon; the others follow parameter by parameter. When a worker dies,
     the pieces that were handed out are made again, draw by draw and alone: only a draw
-    that ends its worker three times in this way counts as failed.
+    that ends its worker four times in this way counts as failed.
 
     Yields:
         Places in the flattened table ``(K, n)``, and what became of them.

@@ -28,7 +28,7 @@ MISSING = 255
 """The code of a draw that is not made yet."""
 
 
-class SimulationError(RuntimeError):
+class SimulationError(ValueError):
     """A draw failed, and the simulator was told to raise then."""
 
 

@@ -3,20 +3,24 @@
 Workers import this module, so it imports neither JAX nor the rest of Pliant.
 """
 
+from __future__ import annotations
+
 import faulthandler
 import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import UInt
 from numpy.random import PCG64, Generator
 from numpy.random.bit_generator import ISeedSequence
 
 from pliant.simulators.worker import OutOfTimeError
+
+if TYPE_CHECKING:
+    from jaxtyping import UInt
 
 _HARD = 2.0  # a worker whose draw takes so many timeouts ends: it is stuck in compiled code
 _owned = False  # whether this process is a worker that may end itself

@@ -3,6 +3,8 @@
 Workers import this module, so it imports neither JAX nor the rest of Pliant.
 """
 
+from __future__ import annotations
+
 import json
 import math
 import os
@@ -14,13 +16,15 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import UInt
 
 from pliant.simulators import reaper
 from pliant.simulators.worker import OutOfTimeError
+
+if TYPE_CHECKING:
+    from jaxtyping import UInt
 
 FORMATS = ("json", "csv", "npy")
 _TAIL = 1000  # characters of standard error that an error keeps

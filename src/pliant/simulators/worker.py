@@ -1,15 +1,19 @@
 """What a worker does: make the draws of one piece. It imports NumPy, and neither JAX nor Pliant."""
 
+from __future__ import annotations
+
 import pickle
 import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int, UInt
+
+if TYPE_CHECKING:  # it would take longer to import than the rest
+    from jaxtyping import Float, Int, UInt
 
 OK = "ok"
 EXCEPTION = "exception"
@@ -193,7 +197,7 @@ def _loaded(payload: bytes, paths: tuple[str, ...]) -> Call:
         ) from error
 
 
-def _wrong_shape(event: tuple[int, ...], value: np.ndarray) -> str:
+def _wrong_shape(event: tuple[int, ...], value: np.ndarray | np.generic) -> str:
     if value.dtype.kind not in _REAL:
         return f"expected real numbers, got the type {value.dtype}"
     return f"expected the shape {event}, got {value.shape}"
