@@ -47,6 +47,7 @@ from pliant.weights import Temper, log_weights
 # 3.2 times the exact one), and two long ones reach parameters that are far off.
 _LENGTHSCALES = (2.0, 4.0, 8.0, 16.0, 128.0, 1024.0)
 _PARAMETERS = 5000  # in a round, unless a budget allows fewer
+_LEARNED_PARAMETERS = 2000
 _LEARNED_DRAWS = 20  # draws of each parameter, where single draws are learned from
 _SETTLED = 0.1  # nats from the proposal to the target within which a round changes nothing
 
@@ -60,7 +61,8 @@ class PLI(AbstractMethod):
 
     Args:
         rounds: The number of rounds T.
-        n_params: Parameters in a round, the paper's K; None for 5000, or for what a budget allows.
+        n_params: Parameters in a round, the paper's K; None for 5000, or 2000 with a learned
+            discrepancy, or for what ``max_simulations`` allows.
         n_sims: Draws for each parameter, the paper's M; None for ``max(N, 100)``: fewer make
             distances so noisy that the posterior contracts to a wrong point. A learned
             discrepancy needs 20.
@@ -160,8 +162,7 @@ class PLI(AbstractMethod):
         Args:
             **options: Anything that PLI takes, in place of these settings.
         """
-        settings = {"n_params": 2000, "n_sims": _LEARNED_DRAWS, "discrepancy": LikelihoodKL()}
-        return cls(**{**settings, **options})
+        return cls(**{"discrepancy": LikelihoodKL(), **options})
 
     def resolved(self, problem: Problem) -> "PLI":
         """The same options, with those that depend on the number of observations filled in."""
@@ -311,7 +312,9 @@ class PLI(AbstractMethod):
 
     @property
     def _n_params(self) -> int:
-        return _PARAMETERS if self.n_params is None else self.n_params
+        if self.n_params is not None:
+            return self.n_params
+        return _LEARNED_PARAMETERS if self.learns else _PARAMETERS
 
     def _n_sims(self, problem: Problem) -> int:
         if self.n_sims is not None:
