@@ -56,7 +56,7 @@ def problem(kind):
 
 
 def method():
-    return pliant.PLI(family=pliant.Gaussian(), **OPTIONS)
+    return pliant.PLI(family=pliant.Gaussian(), discrepancy=pliant.Euclidean(), **OPTIONS)
 
 
 def run(kind, folder, resume):

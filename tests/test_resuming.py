@@ -20,8 +20,11 @@ from pliant import files
 from pliant.checkpoint import read_checkpoint, write_checkpoint
 from pliant.discrepancies.learned import Draws, LearnedState, Member, View
 from pliant.discrepancies.mmd import MMD
+from pliant.methods.abc_sampler import ABCState
 from pliant.methods.apt import APTState
 from pliant.methods.pli import PLIState
+from pliant.methods.rejection_abc import Accepted
+from pliant.population import Population
 from pliant.run_store import InUseError, RunStore
 from pliant.squash import Squash
 from pliant.weights import Temper
@@ -247,12 +250,10 @@ def states(problem):
     for kind in (pliant.LikelihoodKL(), pliant.RatioKL(embedding=pliant.Concatenation())):
         yield PLIState(kind, learned_state(kind, problem), None, flow, Temper(1.0, 0.1), True)
     yield PLIState(mmd, mmd.prepare(problem.observed), None, None, Temper(0.5, float("inf")))
-    for method in (
-        pliant.RejectionABC(rounds=2, n_params=100, n_sims=10, quantile=0.2),
-        pliant.MHABC(rounds=2, n_params=100, n_sims=10),
-    ):
-        state, _ = method.init(jax.random.key(0), problem)
-        yield method.step(jax.random.key(1), problem, state).state
+    numbers = np.linspace(-1, 1, 6)
+    population = Population(numbers.reshape(3, 2), *numbers.reshape(2, 3), numbers[:3], np.inf)
+    for particles in (population, Accepted(numbers.reshape(3, 2), numbers[:3], 5, 0.1), None):
+        yield ABCState(particles, mmd, mmd.prepare(problem.observed))
     yield {
         "key": jax.random.key(3),
         "numbers": [1, -0.0, float("nan"), np.float32(0.1), np.int64(7)],

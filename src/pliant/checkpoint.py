@@ -21,7 +21,7 @@ import numpy as np
 
 from pliant.files import read_arrays, write_arrays
 
-_TRUSTED = ("pliant", "jax", "equinox", "numpy")  # packages whose functions a state may hold
+_TRUSTED = ("pliant", "jax", "equinox")  # packages whose functions a state may hold
 _TREE = "tree"
 
 

@@ -24,6 +24,7 @@ class History:
     ``ess``, ``distance_min``, ``distance_median``, ``distance_se`` (standard error of one
     distance), ``noise_share`` (of the distances' variance), ``usable`` (share of draws),
     ``fit_steps``, ``held_out`` (loss of the fit), ``simulations`` and ``seconds`` so far.
+    Simulators outside of JAX add ``busy``, the share of the workers' time that they had.
 
     The ABC samplers have neither ``eta``, ``kl`` nor a fit. Their ``bandwidth`` is the tolerance;
     they add ``acceptance`` (the share of proposals) and ``unique`` (different particles), and

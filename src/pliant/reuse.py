@@ -36,23 +36,24 @@ def pooled(
             padding has no weight.
     """
     parts = [newest, *earlier]
-    z = np.concatenate([part.particles.z for part in parts])
+    known = sum(len(part.particles.z) for part in parts)
+    size = rounds * len(newest.particles.z)
     proposals = [problem.prior if p.proposal is None else p.proposal for p in parts]
+
+    def joined(name: str) -> Float[np.ndarray, "C ..."]:
+        whole = np.concatenate([getattr(part.particles, name) for part in parts])
+        return np.concatenate([whole, np.repeat(whole[:1], size - known, axis=0)])
+
+    z = joined("z")
     points = jnp.asarray(z, float)
     log_q = np.stack([np.asarray(q.log_prob(points), np.float64) for q in proposals])
-    own = log_q[0]
-    log_base = own - logsumexp(log_q, axis=0) + np.log(len(parts))
-    missing = (rounds - len(parts)) * len(newest.particles.z)
-
-    def joined(name: str, filling: float) -> Float[np.ndarray, " C"]:
-        known = np.concatenate([getattr(part.particles, name) for part in parts])
-        return np.pad(known, (0, missing), constant_values=filling)
-
+    log_base = log_q[0] - logsumexp(log_q, axis=0) + np.log(len(parts))
+    log_base[known:] = -np.inf
     return Particles(
-        z=np.concatenate([z, np.repeat(z[:1], missing, axis=0)]),
-        log_prior=joined("log_prior", 0.0),
-        log_q=np.pad(own, (0, missing)),
-        distance=joined("distance", np.inf),
-        log_partition=joined("log_partition", 0.0),
-        log_base=np.pad(log_base, (0, missing), constant_values=-np.inf),
+        z=z,
+        log_prior=joined("log_prior"),
+        log_q=log_q[0],
+        distance=joined("distance"),
+        log_partition=joined("log_partition"),
+        log_base=log_base,
     )

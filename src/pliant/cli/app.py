@@ -152,7 +152,7 @@ def run(
             _METHOD,
             "K",
             "Parameters to try in each round.",
-            "5000; with -abc 1000; with pli-accurate and apt 2000",
+            "5000; with -abc 1000; with a learned distance and apt 2000",
         ),
     ] = None,
     n_sims: Annotated[

@@ -60,7 +60,7 @@ class PythonSimulator(AbstractExternalSimulator):
         """Processes of loky, which are kept for the next round."""
         from loky import get_reusable_executor
 
-        def executor() -> Executor:
+        def executor() -> Any:
             return get_reusable_executor(
                 max_workers=workers,
                 timeout=_IDLE_SECONDS,
@@ -69,6 +69,6 @@ class PythonSimulator(AbstractExternalSimulator):
             )
 
         def abandon() -> None:
-            get_reusable_executor(max_workers=workers).shutdown(wait=True, kill_workers=True)
+            executor().shutdown(wait=True, kill_workers=True)
 
         return executor, abandon
