@@ -14,7 +14,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 BUDGETS = {
     "epidemic": ({"rounds": 5, "n_params": 40, "n_sims": 20}, 0.4),
     "pendulum": ({"rounds": 6, "n_params": 40, "n_sims": 20}, 0.1),
-    "bakery": ({"rounds": 2, "n_params": 20, "n_sims": 4}, 1.0),
+    "bakery": ({"rounds": 2, "n_params": 15, "n_sims": 3}, 1.0),
 }
 
 

@@ -31,16 +31,13 @@ def test_the_first_example_of_a_kind_stays():
 def test_a_run_that_fails_says_where():
     """A JAX simulator that is not finite for nearly all of the prior."""
     problem = pliant.Problem(
-        {"mu": dist.Normal(0, 1), "nu": dist.Normal(0, 1)},
-        lambda key, theta: jnp.where(theta["mu"] < -2.2, 1.0, jnp.nan)[None],
-        np.zeros((10, 1)),
-        scale=None,
+        {"mu": dist.Normal(0, 5), "sigma": dist.LogNormal(0, 1)},
+        lambda key, theta: jnp.where(theta["mu"] < -9, jnp.ones(2), jnp.nan),
+        np.random.default_rng(0).normal(size=(30, 2)),
     )
-    method = pliant.PLI(
-        rounds=2, n_params=100, n_sims=5, family=pliant.Gaussian(), discrepancy=pliant.Euclidean()
-    )
+    method = pliant.PLI(rounds=2, n_params=100, n_sims=10, family=pliant.Gaussian())
     result = pliant.infer(problem, method)
     assert result.status == "failed"
     assert "not finite (first at mu=" in result.message
-    assert result.failures[0].draws > 400
+    assert result.failures[0].draws > 800
     assert "fail" in result.message.split("Failures:")[1]

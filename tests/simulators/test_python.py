@@ -186,7 +186,9 @@ def test_a_simulator_that_fails_everywhere_ends_the_run_soon():
         raise RuntimeError("no licence")
 
     problem = pliant.Problem(
-        {"mu": dist.Normal(0, 1)}, pliant.PythonSimulator(broken), np.zeros((5, 2))
+        {"mu": dist.Normal(0, 5), "sigma": dist.LogNormal(0, 1)},
+        pliant.PythonSimulator(broken),
+        np.random.default_rng(0).normal(size=(30, 2)),
     )
     method = pliant.PLI(rounds=2, n_params=150, n_sims=10, family=pliant.Gaussian())
     result = pliant.infer(problem, method)
@@ -194,7 +196,7 @@ def test_a_simulator_that_fails_everywhere_ends_the_run_soon():
     assert "no licence" in result.message
     assert len(calls) < 1500
     assert result.failures[0].kind == "exception"
-    assert set(result.failures[0].parameters) == {"mu"}
+    assert set(result.failures[0].parameters) == {"mu", "sigma"}
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,11 @@ class CommandCall:
             (folder / "parameters.json").write_text(json.dumps(values))
             self._run([filled(word, values) for word in self.command], folder)
             return self._output(folder)
+        except BaseException as error:
+            if not isinstance(error, Exception):  # an interrupt, perhaps before the group was known
+                for group in reaper.groups_inside(str(folder)):
+                    reaper.kill_group(group)
+            raise
         finally:
             shutil.rmtree(folder, ignore_errors=True)
             _tell("close", folder)
