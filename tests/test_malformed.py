@@ -251,6 +251,7 @@ LEARNED = {
     "window": COUNT | st.none(),
     "networks": COUNT | st.none(),
     "n_evaluated": not_integer(at_least=100) | st.none(),
+    "wide_share": SHARE,
 }
 FLOW = {"layers": COUNT | st.none(), "bins": COUNT | st.none(), "width": COUNT | st.none()}
 EMBEDDING = {"features": COUNT | st.none(), "width": COUNT | st.none()}

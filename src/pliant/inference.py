@@ -74,6 +74,9 @@ def infer(
             stop = Stop("interrupted", f"{_rounds(len(history))} of {method.rounds}.")
     if stop is None:
         stop = Stop("finished", f"{_rounds(method.rounds)} of {method.rounds}.")
+    check = None
+    if state is not None and stop.status != "interrupted":
+        check = method.check(jax.random.fold_in(run_key, len(history) + 1), problem, state)
     return Result(
         posterior=_posterior(problem, method, state),
         history=history,
@@ -82,6 +85,7 @@ def infer(
         method=method,
         seed=seed,
         observed_shape=problem.observed.shape,
+        check=check,
     )
 
 

@@ -72,6 +72,8 @@ def run_target(
         return _EXIT_CODES["interrupted"]
 
     print_status(out, result.status, result.message)
+    if result.check is not None:
+        say(out, result.check.words)
     if isinstance(result.posterior.density, Prior):
         typer.echo(_NOTHING.get(result.status, _NO_POSTERIOR), err=True)
         return _EXIT_CODES.get(result.status, 1)

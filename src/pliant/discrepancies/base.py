@@ -54,6 +54,19 @@ class AbstractDiscrepancy(eqx.Module):
         """
 
 
+class AbstractWeighableDiscrepancy(AbstractDiscrepancy):
+    """A distance that is also defined if observations count unequally."""
+
+    @abc.abstractmethod
+    def influences(
+        self, state: Any, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
+    ) -> Float[Array, "K N"]:
+        """``dD / dw_i``: how each distance changes with the weight of each observation.
+
+        A constant of an observation, the same for all sets, may be missing.
+        """
+
+
 def check_draws(discrepancy: AbstractDiscrepancy, n_sims: int) -> None:
     """Raise a ``ValueError`` if ``n_sims`` draws are too few for the discrepancy."""
     if n_sims < discrepancy.min_draws:

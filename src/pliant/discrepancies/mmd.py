@@ -10,8 +10,13 @@ from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
 from pliant.checks import check_real
-from pliant.discrepancies.base import AbstractDiscrepancy
-from pliant.discrepancies.pairs import ObservedPairs, observed_pairs, u_statistic
+from pliant.discrepancies.base import AbstractWeighableDiscrepancy
+from pliant.discrepancies.pairs import (
+    ObservedPairs,
+    observation_means,
+    observed_pairs,
+    u_statistic,
+)
 from pliant.discrepancies.scaling import as_divisors, as_rows, check_same_features
 
 PAPER_LENGTHSCALES = (1.0, 10.0, 20.0, 40.0, 80.0, 100.0, 130.0, 200.0, 400.0, 800.0, 1000.0)
@@ -64,7 +69,7 @@ class MMDState(eqx.Module):
     """The median of the squared distances, if the lengthscale is to be that."""
 
 
-class MMD(AbstractDiscrepancy):
+class MMD(AbstractWeighableDiscrepancy):
     r"""Squared maximum mean discrepancy, as in the paper's appendix (Gretton et al., 2012).
 
     The unbiased U-statistic of ``N`` observations and ``M`` draws,
@@ -121,6 +126,14 @@ class MMD(AbstractDiscrepancy):
         rows = as_rows(x, 2, self.scale)
         check_same_features(rows, state.observed.points)
         return u_statistic(self._kernel(state.lengthscale), state.observed, rows, ok), state
+
+    @eqx.filter_jit
+    def influences(
+        self, state: MMDState, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
+    ) -> Float[Array, "K N"]:
+        """Minus twice the mean kernel of an observation with a set's draws; see the base class."""
+        rows = as_rows(x, 2, self.scale)
+        return -2 * observation_means(self._kernel(state.lengthscale), state.observed, rows, ok)
 
     def _kernel(self, median: Float[Array, ""] | None):
         if median is not None:
