@@ -25,7 +25,7 @@ METHODS = {
     "SMC-ABC": ("--method", "smc-abc"),
     "PMC-ABC": ("--method", "pmc-abc"),
     "PMC-ABC-W": ("--method", "pmc-abc", "--discrepancy", "wasserstein"),
-    "MH-ABC": ("--method", "mh-abc"),
+    "MH-ABC": ("--method", "mh-abc", "--max-seconds", "120"),
     "APT": ("--method", "apt", "--rounds", "10", "--n-params", "2000"),
 }
 FEWER = {  # observations of 600 numbers

@@ -16,7 +16,8 @@ from scipy.sparse.csgraph import connected_components
 
 from pliant.families.mixture import GaussianMixture
 
-_COMPONENTS = 8  # Gaussians whose clusters are the modes
+_CLUSTERS = GaussianMixture(components=8, iterations=30)  # Gaussians whose clusters are the modes
+_CLUSTERED = 500  # draws that they are fitted to
 _EMPTY = 0.01  # the share of a Gaussian that has no draws of its own
 _SEPARATE = 4.0  # standard deviations between Gaussians of different modes
 _DRAWS_PER_DIMENSION = 10  # in a mode, to know its covariance
@@ -47,9 +48,8 @@ def calibrated_bandwidth(
 
 def modes(z: Float[np.ndarray, "S dim"]) -> Int[np.ndarray, " S"]:
     """To which mode each draw belongs: Gaussians that overlap, directly or by others, are one."""
-    mixture, _ = GaussianMixture(components=_COMPONENTS).fit(
-        jax.random.key(0), jnp.asarray(z, float), jnp.zeros(len(z)), None
-    )
+    some = jnp.asarray(z[:_CLUSTERED], float)
+    mixture, _ = _CLUSTERS.fit(jax.random.key(0), some, jnp.zeros(len(some)), None)
     filled = np.asarray(jax.nn.softmax(mixture.logits)) > _EMPTY
     logits, components = jax.tree.map(
         lambda leaf: leaf[filled], (mixture.logits, mixture.components)
