@@ -21,6 +21,7 @@ TASKS = ("gaussian_location", "gaussian_mixture", "slcp", "sir", "furuta")
 METHODS = {
     "PLI-MMD": ("--discrepancy", "mmd", "--n-params", "2000"),
     "PLI-W": ("--discrepancy", "wasserstein", "--n-params", "2000"),
+    "PLI-accurate": ("--method", "pli-accurate"),
     "Rejection-ABC": ("--method", "rejection-abc"),
     "SMC-ABC": ("--method", "smc-abc"),
     "PMC-ABC": ("--method", "pmc-abc"),
@@ -31,6 +32,7 @@ METHODS = {
 FEWER = {  # observations of 600 numbers
     ("furuta", "PLI-MMD"): ("--n-params", "1000"),
     ("furuta", "PLI-W"): ("--n-params", "1000"),
+    ("furuta", "PLI-accurate"): ("--discrepancy", "ratio-kl"),
 }
 SAMPLES = 1000  # of each posterior in the metrics; C2ST takes minutes with more
 PAGE = Path(__file__).with_suffix(".md")
