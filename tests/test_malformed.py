@@ -374,7 +374,16 @@ CASES = {
             "reverse_training": NOT_TRAINING,
         },
     ),
-    **lazy("MMD", {"lengthscales": NOT_LENGTHSCALES, "scale": NOT_SCALE}),
+    **lazy("MMD", {"lengthscales": NOT_LENGTHSCALES, "scale": NOT_SCALE, "most_partners": COUNT}),
+    **lazy(
+        "RandomFeatureMMD",
+        {
+            "n_features": not_integer(at_least=11) | st.none(),
+            "lengthscales": NOT_LENGTHSCALES,
+            "seed": NOT_SEED,
+            "scale": NOT_SCALE,
+        },
+    ),
     **lazy(
         "Wasserstein",
         {

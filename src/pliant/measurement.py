@@ -82,7 +82,7 @@ def measure_parameters(
             noise=np.concatenate(noise) if noise else np.zeros(0),
             influences=np.concatenate(influences) if influences else np.zeros((0, problem.n_obs)),
             usable=usable / (len(z) * n_sims),
-            info={},
+            info=discrepancy.info,
         ),
         state,
     )
@@ -151,6 +151,7 @@ def distance_row(measurement: Measurement) -> dict[str, float | int]:
         "distance_se": noise**0.5,
         "noise_share": noise / variance if variance > 0 else float("inf"),
         "usable": measurement.usable,
+        **measurement.info,
     }
 
 

@@ -26,6 +26,15 @@ class AbstractDiscrepancy(eqx.Module):
         """
         return 0.05 / n_obs
 
+    @property
+    def info(self) -> dict[str, float]:
+        """Numbers for every round's row of the history."""
+        return {}
+
+    def for_sizes(self, n_sims: int, n_obs: int) -> "AbstractDiscrepancy":
+        """What compares sets of these sizes: itself, or something cheaper that stands in for it."""
+        return self
+
     @abc.abstractmethod
     def prepare(self, observed: Float[Array, "N *event"]) -> Any:
         """Compute, once, everything that depends on the observations alone."""

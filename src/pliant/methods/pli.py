@@ -193,6 +193,7 @@ class PLI(AbstractMethod):
         check_draws(self.discrepancy, self._n_sims(problem))
         scale_key = jax.random.fold_in(key, 0)
         discrepancy, simulations = with_feature_scale(scale_key, problem, self.discrepancy)
+        discrepancy = discrepancy.for_sizes(self._n_sims(problem), problem.n_obs)
         prepared = None
         if self.partition is not None:
             partition_key = jax.random.fold_in(key, 1)
@@ -413,7 +414,6 @@ def _row(
         "kl": divergence_from_uniform(log_w),
         "ess": effective_sample_size(log_w),
         **distance_row(measurement),
-        **measurement.info,
     }
     if np.any(particles.log_partition):
         plain = log_w + particles.log_partition * (beta / temper.bandwidth)
