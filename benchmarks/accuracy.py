@@ -21,8 +21,19 @@ TASKS = ("gaussian_location", "gaussian_mixture", "slcp", "sir", "furuta")
 METHODS = {
     "PLI-MMD": ("--discrepancy", "mmd", "--n-params", "2000"),
     "PLI-W": ("--discrepancy", "wasserstein", "--n-params", "2000"),
+    "PLI-accurate": ("--method", "pli-accurate"),
+    "Rejection-ABC": ("--method", "rejection-abc"),
+    "SMC-ABC": ("--method", "smc-abc"),
+    "PMC-ABC": ("--method", "pmc-abc"),
+    "PMC-ABC-W": ("--method", "pmc-abc", "--discrepancy", "wasserstein"),
+    "MH-ABC": ("--method", "mh-abc", "--max-seconds", "120"),
+    "APT": ("--method", "apt", "--rounds", "10", "--n-params", "2000"),
 }
-FEWER = {"furuta": ("--n-params", "1000")}  # its observations have 600 numbers
+FEWER = {  # observations of 600 numbers
+    ("furuta", "PLI-MMD"): ("--n-params", "1000"),
+    ("furuta", "PLI-W"): ("--n-params", "1000"),
+    ("furuta", "PLI-accurate"): ("--discrepancy", "ratio-kl"),
+}
 SAMPLES = 1000  # of each posterior in the metrics; C2ST takes minutes with more
 PAGE = Path(__file__).with_suffix(".md")
 HEAD = """# Accuracy of all methods on the five tasks
@@ -73,7 +84,7 @@ def run(runs, seed, n_obs, task, method):
     if (folder / "result.json").exists():
         return
     command = ["run", task, "--n-obs", str(n_obs), "--seed", str(seed), "--out", str(folder)]
-    command += [*METHODS[method], *FEWER.get(task, ())]
+    command += [*METHODS[method], *FEWER.get((task, method), ())]
     print("pliant", *command, flush=True)
     with tempfile.TemporaryFile() as output:
         done = subprocess.run(
@@ -155,7 +166,9 @@ def options():
 
 
 def fewer():
-    return ", ".join(f"`{' '.join(o)}` on {task}" for task, o in FEWER.items())
+    return ", ".join(
+        f"`{' '.join(o)}` for {method} on {task}" for (task, method), o in FEWER.items()
+    )
 
 
 def read(path):

@@ -18,16 +18,17 @@ def small_budgets(monkeypatch):
     real = pliant.infer
     training = pliant.Training(steps=50)
     small = {"rounds": 2, "n_params": 150, "n_sims": 20, "noise_limit": None, "training": training}
+    small |= {"layers": 1, "width": 8}  # of networks, which take long to compile
 
     def smaller(problem, method, **options):
         names = {field.name for field in dataclasses.fields(method)}
         fewer = {name: value for name, value in small.items() if name in names}
         if hasattr(getattr(method, "discrepancy", None), "training"):
             fewer["discrepancy"] = dataclasses.replace(
-                method.discrepancy, training=training, n_evaluated=500
+                method.discrepancy, training=training, n_evaluated=500, layers=1, width=8
             )
         if isinstance(getattr(method, "family", None), pliant.SplineFlow):
-            fewer["family"] = pliant.Gaussian()  # flows take long to compile
+            fewer["family"] = pliant.Gaussian()
         return real(problem, dataclasses.replace(method, **fewer), **options)
 
     monkeypatch.setattr(pliant, "infer", smaller)

@@ -252,6 +252,7 @@ LEARNED = {
     "window": COUNT | st.none(),
     "networks": COUNT | st.none(),
     "n_evaluated": not_integer(at_least=100) | st.none(),
+    "wide_share": SHARE,
 }
 FLOW = {"layers": COUNT | st.none(), "bins": COUNT | st.none(), "width": COUNT | st.none()}
 EMBEDDING = {"features": COUNT | st.none(), "width": COUNT | st.none()}
@@ -399,7 +400,16 @@ CASES = {
             "reverse_training": NOT_TRAINING,
         },
     ),
-    **lazy("MMD", {"lengthscales": NOT_LENGTHSCALES, "scale": NOT_SCALE}),
+    **lazy("MMD", {"lengthscales": NOT_LENGTHSCALES, "scale": NOT_SCALE, "most_partners": COUNT}),
+    **lazy(
+        "RandomFeatureMMD",
+        {
+            "n_features": not_integer(at_least=11) | st.none(),
+            "lengthscales": NOT_LENGTHSCALES,
+            "seed": NOT_SEED,
+            "scale": NOT_SCALE,
+        },
+    ),
     **lazy(
         "Wasserstein",
         {

@@ -53,8 +53,10 @@ def posterior_of(prior, family):
     return Posterior(space, density)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("support", GRIDS)
+@pytest.mark.parametrize(
+    ("support", "family"),
+    [("bounded", "flow"), ("positive", "mixture"), ("real", "gaussian"), ("bounded", "gaussian")],
+)
 def test_one_dimension(support, family):
     grid, posterior = GRIDS[support], posterior_of(support, family)
     middle = (grid[1:] + grid[:-1]) / 2
@@ -69,7 +71,7 @@ def test_one_dimension(support, family):
     assert distance < 1.95 / np.sqrt(4000)  # Kolmogorov-Smirnov at the level 0.001
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ["gaussian", "flow"])
 def test_simplex(family):
     """The density of a simplex is one of its first two coordinates, as numpyro's is."""
     posterior = posterior_of("simplex", family)

@@ -48,17 +48,24 @@ def saved(tmp_path):
 
 
 @functools.cache
-def space_and_draws(prior):
-    read = read_prior(PRIORS[prior])
-    return read.space, read.sample(jax.random.key(0), 300)
+def space_of(prior):
+    return read_prior(PRIORS[prior]).space
+
+
+def some_density(family, dim):
+    """A density that no fit gave: all its numbers are moved a little."""
+    rng = np.random.default_rng(0)
+    return jax.tree.map(
+        lambda leaf: leaf + 0.1 * rng.normal(size=leaf.shape).astype(leaf.dtype),
+        family.skeleton(dim),
+    )
 
 
 @functools.cache
 def make(prior="dict", family="gaussian"):
-    space, z = space_and_draws(prior)
-    density, _ = FAMILIES[family].fit(jax.random.key(1), z, z[:, 0], None)
+    space = space_of(prior)
     return Result(
-        posterior=Posterior(space, density),
+        posterior=Posterior(space, some_density(FAMILIES[family], space.dim)),
         history=History([{"round": 1, "kl": 0.5, "distance_se": float("nan")}]),
         status="finished",
         message="Finished after 1 round.",

@@ -250,7 +250,8 @@ def learned_state(discrepancy, problem):
     draws = Draws(x[:, 0], x, np.ones((3, 4), bool))
     member = Member(network, view)
     squash = Squash(jnp.zeros(2), jnp.ones(2))
-    return LearnedState(squash, np.array([True, False]), (draws, draws), (member, member))
+    counts, shares = np.array([True, False]), np.array([0.7, 0.3])
+    return LearnedState(squash, counts, (draws, draws), (member, member), shares)
 
 
 def states(problem):
@@ -259,8 +260,10 @@ def states(problem):
     flow = shaped(lambda: pliant.SplineFlow().skeleton(2))
     yield APTState(shaped(lambda: apt.skeleton(2, problem.observed.shape)), ())
     for kind in (pliant.LikelihoodKL(), pliant.RatioKL(embedding=pliant.Concatenation())):
-        yield PLIState(kind, learned_state(kind, problem), None, flow, Temper(1.0, 0.1), True)
-    yield PLIState(mmd, mmd.prepare(problem.observed), None, None, Temper(0.5, float("inf")))
+        learned = learned_state(kind, problem)
+        yield PLIState(kind, learned, None, 0.1, density=flow, temper=Temper(1.0, 0.1), noisy=True)
+    temper = Temper(0.5, float("inf"))
+    yield PLIState(mmd, mmd.prepare(problem.observed), None, 0.1, temper=temper)
     numbers = np.linspace(-1, 1, 6)
     population = Population(numbers.reshape(3, 2), *numbers.reshape(2, 3), numbers[:3], np.inf)
     for particles in (population, Accepted(numbers.reshape(3, 2), numbers[:3], 5, 0.1), None):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pliant.discrepancies.euclidean import Euclidean as Euclidean
     from pliant.discrepancies.likelihood_kl import LikelihoodKL as LikelihoodKL
     from pliant.discrepancies.mmd import MMD as MMD
+    from pliant.discrepancies.random_features import RandomFeatureMMD as RandomFeatureMMD
     from pliant.discrepancies.ratio_kl import RatioKL as RatioKL
     from pliant.discrepancies.sliced_wasserstein import SlicedWasserstein as SlicedWasserstein
     from pliant.discrepancies.wasserstein import Wasserstein as Wasserstein
@@ -71,6 +72,7 @@ _MODULES = {
     "Problem": "problem",
     "PythonSimulator": "simulators.python",
     "Quantile": "bandwidths.quantile",
+    "RandomFeatureMMD": "discrepancies.random_features",
     "RatioKL": "discrepancies.ratio_kl",
     "RejectionABC": "methods.rejection_abc",
     "Result": "result",

@@ -20,11 +20,17 @@ _FORMATS = {
 class History:
     """Rows of numbers: ``history[-1]`` is the last round, ``history["ess"]`` a column.
 
-    Columns of PLI: ``round``, ``bandwidth`` (beta_t), ``eta``, ``kl`` (achieved, in nats),
+    Columns of PLI: ``round``, ``bandwidth`` (beta_t), ``eta``, ``beta`` (the target), ``kl``
+    (achieved, in nats),
     ``ess``, ``distance_min``, ``distance_median``, ``distance_se`` (standard error of one
     distance), ``noise_share`` (of the distances' variance), ``usable`` (share of draws),
-    ``fit_steps``, ``held_out`` (loss of the fit), ``simulations`` and ``seconds`` so far.
-    Simulators outside of JAX add ``busy``, the share of the workers' time that they had.
+    ``fit_steps``, ``held_out`` (loss of the fit), ``simulations`` and ``seconds`` so far; and
+    ``features`` where random features stand in for MMD's kernel. Simulators outside of JAX add
+    ``busy``, the share of the workers' time that they had.
+
+    A learned likelihood adds ``net_steps``, ``net_loss`` (minus the mean log density of held-out
+    draws), ``networks`` (the effective number that is averaged) and ``disagreement`` (of these, in
+    nats over all observations).
 
     The ABC samplers have neither ``eta``, ``kl`` nor a fit. Their ``bandwidth`` is the tolerance;
     they add ``acceptance`` (the share of proposals) and ``unique`` (different particles), and

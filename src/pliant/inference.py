@@ -173,6 +173,9 @@ def _run(
     if plan.max_simulations is not None:
         used = f" {now.simulations:,} of {plan.max_simulations:,} simulations were used."
         stop = stop._replace(message=stop.message + used)
+    check = None
+    if now.state is not None and stop.status != "interrupted":
+        check = method.check(jax.random.fold_in(run_key, len(now.rows) + 1), problem, now.state)
     result = Result(
         posterior=_posterior(problem, method, now.state),
         history=History(now.rows),
@@ -182,6 +185,7 @@ def _run(
         seed=plan.seed,
         observed_shape=problem.observed.shape,
         failures=record.failures,
+        check=check,
     )
     return result if store is None else _kept(result, store)
 

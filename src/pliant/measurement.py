@@ -7,7 +7,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
-from pliant.discrepancies.base import AbstractDiscrepancy
+from pliant.discrepancies.base import AbstractDiscrepancy, AbstractWeighableDiscrepancy
 from pliant.discrepancies.learned import AbstractLearnedDiscrepancy
 from pliant.families.base import AbstractDensity
 from pliant.partition import PreparedPartition
@@ -15,6 +15,7 @@ from pliant.problem import Problem
 from pliant.simulation import simulate_chunks, simulate_sets
 
 _SPLIT_PARAMETERS = 512  # parameters whose draws are split in halves to see the noise
+_INFLUENCED_PARAMETERS = 2048  # parameters whose distances are asked for their influences
 
 
 class Measurement(eqx.Module):
@@ -25,6 +26,8 @@ class Measurement(eqx.Module):
     noise: Float[np.ndarray, " S"]
     """Squared standard errors of the first S distances, from split halves of their draws; single
     ones are rough and can be negative, their mean is not."""
+    influences: Float[np.ndarray, "S N"]
+    """How distances of the first S parameters change with the observations' weights, if asked."""
     usable: float
     """The share of draws that could be used."""
     info: dict[str, float]
@@ -42,17 +45,19 @@ def measure_parameters(
     partition: PreparedPartition | None = None,
     chunk_size: int | None = None,
     with_noise: bool = True,
+    with_influences: bool = False,
 ) -> tuple[Measurement, Any]:
     """Draw ``n_sims`` observations for each parameter and compare each set with the observed one.
 
     A distance depends on its own set alone, so that ``chunk_size`` changes the memory that is
-    used and nothing else. Without ``with_noise`` no draws are split to see their noise.
+    used and nothing else. Without ``with_noise`` no draws are split to see their noise;
+    ``with_influences`` asks for those of the observations, of a discrepancy that has them.
 
     Returns:
         The measurement, and the discrepancy's state.
     """
     measure_key = jax.random.fold_in(key, 1)
-    distance, log_partition, noise, usable = [], [], [], 0.0
+    distance, log_partition, noise, influences, usable = [], [], [], [], 0.0
     sets = simulate_chunks(jax.random.fold_in(key, 0), problem, z, n_sims, chunk_size=chunk_size)
     for start, count, thetas, x, ok in sets:
         d, state = _measure(discrepancy, measure_key, state, thetas, x, ok)
@@ -66,13 +71,18 @@ def measure_parameters(
             some = jax.tree.map(lambda leaf, m=split: leaf[:m], thetas)
             halves = _measure_halves(discrepancy, measure_key, state, some, x[:split], ok[:split])
             noise.append(_squared_error(distance[-1][:split], *halves))
+        some = min(count, _INFLUENCED_PARAMETERS - start) if with_influences else 0
+        if some > 0 and isinstance(discrepancy, AbstractWeighableDiscrepancy):
+            found = discrepancy.influences(state, x[:some], ok[:some])
+            influences.append(np.asarray(found, np.float64))
     return (
         Measurement(
             distance=np.concatenate(distance),
             log_partition=np.concatenate(log_partition) if log_partition else np.zeros(len(z)),
             noise=np.concatenate(noise) if noise else np.zeros(0),
+            influences=np.concatenate(influences) if influences else np.zeros((0, problem.n_obs)),
             usable=usable / (len(z) * n_sims),
-            info={},
+            info=discrepancy.info,
         ),
         state,
     )
@@ -96,19 +106,36 @@ def learn_and_measure(
     simulate_key, learn_key, sample_key = jax.random.split(key, 3)
     x, ok = simulate_sets(simulate_key, problem, z, n_sims)
     more = proposal.sample(sample_key, discrepancy.n_evaluated)
-    distance, info = np.full(len(more), np.inf), {}
-    if np.any(ok):
-        state, learned = discrepancy.learn(learn_key, problem, state, z, x, ok)
-        distance, seen = discrepancy.distances(problem, state, more)
-        info = learned | seen
-    measurement = Measurement(
+    if not np.any(ok):
+        return more, _without_noise(np.full(len(more), np.inf), usable=0.0, info={}), state
+    state, learned = discrepancy.learn(learn_key, problem, state, z, x, ok)
+    distance, seen = discrepancy.distances(problem, state, more)
+    info = learned | seen
+    return more, _without_noise(distance, usable=float(np.mean(ok)), info=info), state
+
+
+def measure_without_simulating(
+    problem: Problem,
+    discrepancy: AbstractLearnedDiscrepancy,
+    state: Any,
+    z: Float[Array, "K dim"],
+) -> Measurement:
+    """Distances by what has been learned so far."""
+    distance, info = discrepancy.distances(problem, state, z)
+    return _without_noise(distance, usable=1.0, info=info)
+
+
+def _without_noise(
+    distance: Float[np.ndarray, " K"], *, usable: float, info: dict[str, float]
+) -> Measurement:
+    return Measurement(
         distance=np.asarray(distance, np.float64),
-        log_partition=np.zeros(len(more)),
+        log_partition=np.zeros(len(distance)),
         noise=np.zeros(0),
-        usable=float(np.mean(ok)),
+        influences=np.zeros((0, 0)),
+        usable=usable,
         info=info,
     )
-    return more, measurement, state
 
 
 def distance_row(measurement: Measurement) -> dict[str, float | int]:
@@ -124,6 +151,7 @@ def distance_row(measurement: Measurement) -> dict[str, float | int]:
         "distance_se": noise**0.5,
         "noise_share": noise / variance if variance > 0 else float("inf"),
         "usable": measurement.usable,
+        **measurement.info,
     }
 
 

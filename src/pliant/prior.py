@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Key, PyTree
 from numpyro.distributions import (
     Distribution,
     ExpandedDistribution,
@@ -76,12 +76,10 @@ def read_prior(prior: Any) -> Prior:
     distributions = tuple(_read_entry(*pair) for pair in zip(labels, entries, strict=True))
     space = _space_of(names, labels, distributions)
 
-    keys = jax.random.split(jax.random.key(0), _PILOT_DRAWS)
-    theta = jax.vmap(lambda key: _draw(space, distributions, key))(keys)
-    _check_draws(labels, distributions, space.leaves(theta))
+    theta, inside, u = _pilot(space, distributions)
+    _check_draws(labels, distributions, space.leaves(theta), inside, u)
     space = standardised(space, theta)
-    inside = jax.vmap(lambda draw: space.constrain(space.unconstrain(draw)))(theta)
-    _check_densities(labels, distributions, space.leaves(inside))
+    _check_densities(labels, distributions, _densities(space, distributions, theta))
     return Prior(space=space, distributions=distributions)
 
 
@@ -169,22 +167,41 @@ def _draw(space: Space, distributions: tuple[Distribution, ...], key: Key[Array,
     return space.pack([jnp.asarray(d.sample(k), float) for d, k in pairs])
 
 
+def _pilot(
+    space: Space, distributions: tuple[Distribution, ...]
+) -> tuple[Any, list[Array], list[Array]]:
+    """Draws, and for each entry whether they are on its support, and their real values there."""
+
+    def one(key: Key[Array, ""]) -> tuple[Any, list[Array], list[Array]]:
+        theta = _draw(space, distributions, key)
+        supports = [_support(d) for d in distributions]
+        pairs = list(zip(supports, space.leaves(theta), strict=True))
+        inside = [jnp.asarray(support(leaf)) for support, leaf in pairs]
+        return theta, inside, [biject_to(support).inv(leaf) for support, leaf in pairs]
+
+    keys = jax.random.split(jax.random.key(0), _PILOT_DRAWS)
+    return jax.jit(jax.vmap(one))(keys)
+
+
 def _check_draws(
-    labels: list[str], distributions: tuple[Distribution, ...], draws: list[Array]
+    labels: list[str],
+    distributions: tuple[Distribution, ...],
+    draws: list[Array],
+    inside: list[Array],
+    u: list[Array],
 ) -> None:
-    for label, distribution, theta in zip(labels, distributions, draws, strict=True):
-        if not np.all(np.isfinite(theta)):
+    for index, (label, distribution) in enumerate(zip(labels, distributions, strict=True)):
+        if not np.all(np.isfinite(draws[index])):
             raise ValueError(
                 f"{label}: {type(distribution).__name__} draws values that are not finite: "
                 "check its parameters."
             )
-        if not np.all(np.asarray(_support(distribution)(theta))):
+        if not np.all(inside[index]):
             raise ValueError(
                 f"{label}: {type(distribution).__name__} draws values outside of its support "
                 f"{distribution.support!r}: check its parameters."
             )
-        u = np.asarray(biject_to(_support(distribution)).inv(theta))
-        if not np.all(np.ptp(u, axis=0) > 0):
+        if not np.all(np.ptp(u[index], axis=0) > 0):
             raise ValueError(
                 f"{label}: {type(distribution).__name__} is constant in single precision (seven "
                 "digits), so there is nothing to infer: write the value, or the large part that "
@@ -192,11 +209,24 @@ def _check_draws(
             )
 
 
+def _densities(space: Space, distributions: tuple[Distribution, ...], theta: PyTree) -> list[Array]:
+    """Each entry's log densities of draws, seen through z: the edges of supports are left out."""
+
+    def one(theta: PyTree) -> list[Array]:
+        # XLA would take constrain(unconstrain(theta)) for theta.
+        z = jax.lax.optimization_barrier(space.unconstrain(theta))
+        leaves = space.leaves(space.constrain(z))
+        pairs = zip(distributions, leaves, strict=True)
+        return [jnp.asarray(d.log_prob(leaf)) for d, leaf in pairs]
+
+    return jax.jit(jax.vmap(one))(theta)
+
+
 def _check_densities(
-    labels: list[str], distributions: tuple[Distribution, ...], draws: list[Array]
+    labels: list[str], distributions: tuple[Distribution, ...], log_densities: list[Array]
 ) -> None:
-    for label, distribution, theta in zip(labels, distributions, draws, strict=True):
-        if not np.all(np.isfinite(distribution.log_prob(theta))):
+    for label, distribution, values in zip(labels, distributions, log_densities, strict=True):
+        if not np.all(np.isfinite(values)):
             raise ValueError(
                 f"{label}: the density of {type(distribution).__name__} is not finite at its own "
                 "draws: check its parameters (a negative scale? so many entries that single "

@@ -14,8 +14,10 @@ from pliant.checks import check_path
 from pliant.config import decode, encode
 from pliant.failures import Failure
 from pliant.files import read_arrays, read_json, write_arrays, write_json
+from pliant.final_check import USABLE, FinalCheck
 from pliant.history import History
 from pliant.methods.base import AbstractMethod
+from pliant.particle_density import particle_density
 from pliant.posterior import Posterior
 from pliant.prior import Prior
 from pliant.space import Space, decode_support, encode_support
@@ -38,6 +40,8 @@ class Result:
         seed: The seed of the run.
         observed_shape: The shape ``(N, *event)`` of the observations.
         failures: Each kind of draw that failed: how many, and the first one.
+        check: How well the posterior fits its target, where the method can tell: a learned
+            likelihood can.
     """
 
     posterior: Posterior
@@ -48,6 +52,29 @@ class Result:
     seed: int
     observed_shape: tuple[int, ...]
     failures: tuple[Failure, ...] = ()
+    check: FinalCheck | None = None
+
+    def resampled(self) -> Posterior:
+        """The posterior of the final check's weighted draws: nearer to the target than the fit.
+
+        Its samples are draws of the fitted posterior, taken by their importance weights.
+
+        Raises:
+            ValueError: If there was no check, or if its weights cannot be trusted.
+        """
+        if self.check is None:
+            raise ValueError(
+                "There is no final check to resample from. Use a learned likelihood, such as "
+                "pliant.PLI.accurate()."
+            )
+        if self.check.k_hat > USABLE:
+            raise ValueError(
+                f"The importance weights cannot be trusted: k-hat is {self.check.k_hat:.2f}, and "
+                f"should be {USABLE} at most. {self.check.words}"
+            )
+        return Posterior(
+            self.posterior.space, particle_density(self.check.z, self.check.log_weights)
+        )
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write the result into a folder, as JSON and arrays, for ``pliant.load``.
@@ -68,6 +95,8 @@ class Result:
         space = self.posterior.space
         leaves = jax.tree.leaves(eqx.filter(self.posterior.density, eqx.is_array))
         arrays = {f"density_{index}": leaf for index, leaf in enumerate(leaves)}
+        if self.check is not None:
+            arrays |= {f"check_{name}": value for name, value in vars(self.check).items()}
         write_arrays(folder / "posterior.npz", {"loc": space.loc, "scale": space.scale, **arrays})
         write_json(folder / "history.json", list(self.history))
         write_json(
@@ -121,9 +150,17 @@ def load(folder: str | Path, *, classes: Iterable[type] = ()) -> Result:
             seed=data["seed"],
             observed_shape=observed_shape,
             failures=tuple(Failure(**failure) for failure in data.get("failures", ())),
+            check=_read_check(arrays),
         )
     except (LookupError, TypeError, ValueError, AttributeError, NotImplementedError) as error:
         raise ValueError(f"{folder}: damaged, or of another version: {error!r}.") from error
+
+
+def _read_check(arrays: dict[str, np.ndarray]) -> FinalCheck | None:
+    if "check_z" not in arrays:
+        return None
+    z, log_weights = arrays["check_z"], arrays["check_log_weights"]
+    return FinalCheck(z, log_weights, float(arrays["check_k_hat"]))
 
 
 def _read_posterior(

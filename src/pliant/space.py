@@ -244,7 +244,10 @@ def standardised(space: Space, theta: PyTree) -> Space:
 
     Median and half the 16-84 % range: heavy tails do not matter.
     """
-    u = np.asarray(jax.vmap(space.unconstrain)(theta)) * np.asarray(space.scale) + space.loc
+    u = (
+        np.asarray(jax.jit(jax.vmap(space.unconstrain))(theta)) * np.asarray(space.scale)
+        + space.loc
+    )
     low, mid, high = np.quantile(u, [0.16, 0.5, 0.84], axis=0)
     scale = np.where(high > low, (high - low) / 2, 1.0)
     return eqx.tree_at(

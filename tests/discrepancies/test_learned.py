@@ -69,9 +69,12 @@ def test_distances_are_those_of_the_exact_likelihood(trained):
     assert row["disagreement"] >= 0
 
 
-def test_older_networks_are_kept_while_they_predict_as_well(trained):
+def test_older_networks_count_while_they_predict_as_well(trained):
     _, state, row = trained
-    assert row["networks"] == len(state.members) == 2  # both rounds were at the prior
+    assert len(state.members) == 2  # both rounds were at the prior
+    assert state.shares.sum() == pytest.approx(1)
+    assert state.shares.min() > 0.1
+    assert row["networks"] == pytest.approx(1 / np.sum(state.shares**2))
 
 
 def test_the_same_network_from_another_view(trained):

@@ -27,18 +27,22 @@ class TrustRegion(AbstractBandwidth):
     one: its weights are ``(p L^level / q)^c L^step``. The power c <= 1 of the correction is the
     largest that spends at most a quarter of epsilon, then the step is the largest within it.
 
+    The path "prior" corrects everything at once, with the weights ``p L^level / q``. In few
+    dimensions that is as good; in ten, the weights ``p / q`` of an imperfect fit alone spend
+    more than epsilon, and the run stands still.
+
     Args:
         epsilon: The most KL(pi_t || pi_{t-1}) of a round, in nats.
-        path: "paper" or "corrected".
+        path: "paper", "corrected" or "prior".
     """
 
     epsilon: float = eqx.field(static=True, default=0.5)
-    path: Literal["paper", "corrected"] = eqx.field(static=True, default="paper")
+    path: Literal["paper", "corrected", "prior"] = eqx.field(static=True, default="paper")
 
     def __check_init__(self):
         check_real("epsilon", self.epsilon, above=0)
-        if self.path not in ("paper", "corrected"):
-            raise ValueError(f'path: expected "paper" or "corrected", got {self.path!r}.')
+        if self.path not in _PATHS:
+            raise ValueError(f"path: expected one of {', '.join(_PATHS)}, got {self.path!r}.")
 
     def step(
         self, particles: Particles, kernel: AbstractKernel, beta: float, last: Temper | None
@@ -54,6 +58,10 @@ class TrustRegion(AbstractBandwidth):
             a = _largest(lambda a: excess(a, a, self.epsilon))
             return _temper(a, a, beta, level + a * (1 - level))
 
+        if self.path == "prior":
+            level = _largest(lambda level: excess(1.0, level, self.epsilon))
+            return _temper(1.0, level, beta, level)
+
         c = _largest(lambda c: excess(c, c * level, self.epsilon * _CORRECTION))
         step = (1 - level) * _largest(
             lambda share: excess(c, c * level + share * (1 - level), self.epsilon)
@@ -61,6 +69,9 @@ class TrustRegion(AbstractBandwidth):
         if level + step == 1:  # what the last step leaves of epsilon goes to the correction
             c = max(c, _largest(lambda c: excess(c, c * level + step, self.epsilon)))
         return _temper(c, c * level + step, beta, level + step)
+
+
+_PATHS = ("paper", "corrected", "prior")
 
 
 def _temper(power: float, exponent: float, beta: float, level: float = 1.0) -> Temper:

@@ -21,6 +21,7 @@ METHODS = {
 }
 DISCREPANCIES = {
     "mmd": "pliant.discrepancies.mmd:MMD",
+    "random-feature-mmd": "pliant.discrepancies.random_features:RandomFeatureMMD",
     "wasserstein": "pliant.discrepancies.wasserstein:Wasserstein",
     "sliced-wasserstein": "pliant.discrepancies.sliced_wasserstein:SlicedWasserstein",
     "energy": "pliant.discrepancies.energy:Energy",

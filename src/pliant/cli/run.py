@@ -139,6 +139,8 @@ def _finish(out: Console, folder: Path, target: Target, result: "Result") -> int
     from pliant.prior import Prior
 
     print_status(out, result.status, result.message)
+    if result.check is not None:
+        say(out, result.check.words)
     print_failures(out, result.failures)
     if isinstance(result.posterior.density, Prior):
         kept = (folder / "run.json").exists()

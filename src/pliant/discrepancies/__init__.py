@@ -3,7 +3,9 @@
 from pliant.discrepancies.base import AbstractDiscrepancy
 from pliant.discrepancies.energy import Energy
 from pliant.discrepancies.euclidean import Euclidean
-from pliant.discrepancies.mmd import MMD, PAPER_LENGTHSCALES
+from pliant.discrepancies.lengthscales import PAPER_LENGTHSCALES
+from pliant.discrepancies.mmd import MMD
+from pliant.discrepancies.random_features import RandomFeatureMMD
 from pliant.discrepancies.scaling import pilot_scale, with_scale
 from pliant.discrepancies.sliced_wasserstein import SlicedWasserstein
 from pliant.discrepancies.wasserstein import Wasserstein
@@ -14,6 +16,7 @@ __all__ = [
     "AbstractDiscrepancy",
     "Energy",
     "Euclidean",
+    "RandomFeatureMMD",
     "SlicedWasserstein",
     "Wasserstein",
     "pilot_scale",

@@ -26,6 +26,15 @@ class AbstractDiscrepancy(eqx.Module):
         """
         return 0.05 / n_obs
 
+    @property
+    def info(self) -> dict[str, float]:
+        """Numbers for every round's row of the history."""
+        return {}
+
+    def for_sizes(self, n_sims: int, n_obs: int) -> "AbstractDiscrepancy":
+        """What compares sets of these sizes: itself, or something cheaper that stands in for it."""
+        return self
+
     @abc.abstractmethod
     def prepare(self, observed: Float[Array, "N *event"]) -> Any:
         """Compute, once, everything that depends on the observations alone."""
@@ -51,6 +60,19 @@ class AbstractDiscrepancy(eqx.Module):
         Returns:
             The distances, infinite where fewer than ``min_draws`` draws are usable, and the
             state for the next call.
+        """
+
+
+class AbstractWeighableDiscrepancy(AbstractDiscrepancy):
+    """A distance that is also defined if observations count unequally."""
+
+    @abc.abstractmethod
+    def influences(
+        self, state: Any, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
+    ) -> Float[Array, "K N"]:
+        """``dD / dw_i``: how each distance changes with the weight of each observation.
+
+        A constant of an observation, the same for all sets, may be missing.
         """
 
 

@@ -6,12 +6,17 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
-from pliant.discrepancies.base import AbstractDiscrepancy
-from pliant.discrepancies.pairs import ObservedPairs, observed_pairs, u_statistic
+from pliant.discrepancies.base import AbstractWeighableDiscrepancy
+from pliant.discrepancies.pairs import (
+    ObservedPairs,
+    observation_means,
+    observed_pairs,
+    u_statistic,
+)
 from pliant.discrepancies.scaling import as_divisors, as_rows, check_same_features
 
 
-class Energy(AbstractDiscrepancy):
+class Energy(AbstractWeighableDiscrepancy):
     r"""Energy distance (Székely and Rizzo, 2013), which needs no lengthscale.
 
     The unbiased U-statistic of ``N`` observations and ``M`` draws,
@@ -50,6 +55,13 @@ class Energy(AbstractDiscrepancy):
         rows = as_rows(x, 2, self.scale)
         check_same_features(rows, state.points)
         return u_statistic(_negative_distance, state, rows, ok), state
+
+    @eqx.filter_jit
+    def influences(
+        self, state: ObservedPairs, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
+    ) -> Float[Array, "K N"]:
+        """Twice the mean distance of an observation to a set's draws; see the base class."""
+        return -2 * observation_means(_negative_distance, state, as_rows(x, 2, self.scale), ok)
 
 
 def _negative_distance(squared: Array) -> Array:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
-from pliant.checks import check_instance, check_integer
+from pliant.checks import check_instance, check_integer, check_real
 from pliant.problem import Problem
 from pliant.squash import Squash, fit_squash
 from pliant.training import Training
@@ -24,16 +24,21 @@ HELD_OUT = 10
 
 _PAIRS = 2**15  # pairs of parameter and observation that are evaluated at a time
 _COPIES = 4  # points at which the density of a count is averaged
-_AGREEMENT = 1.0  # nats over all observations within which an older network predicts as well
+_LEAST_SHARE = 0.01  # a network that counts less is dropped
 
 
 class AbstractLearnedDiscrepancy(eqx.Module):
     """A distance that is learned from the simulations of the rounds so far.
 
-    Every round goes on from the last round's network. Older networks are averaged with the
-    newest as long as they predict the newest round's held-out draws as well, to within a nat over
-    all observations: their errors differ, and the mean has less of them. As more of them do,
-    older rounds get a larger share of the training, up to their share of the draws.
+    Every round goes on from the last round's network. The networks of the last rounds are
+    averaged, as their errors differ and the mean has less of them: each counts by the
+    likelihood that it gives N held-out draws of the newest round, so that one which is a nat
+    worse over all observations counts a third. As more of them count, older rounds get a larger
+    share of the training, up to their share of the draws.
+
+    A network that is less well trained in one place than in another gives the observations less
+    likelihood there, so that a mode with few draws would lose more and more of them. That is
+    why some draws of each round are made with parameters of an earlier, wider posterior.
     """
 
     training: eqx.AbstractVar[Training]
@@ -46,12 +51,16 @@ class AbstractLearnedDiscrepancy(eqx.Module):
     """How many rounds' networks may be averaged."""
     n_evaluated: eqx.AbstractVar[int]
     """Parameters that are weighed in a round, without simulating them."""
+    wide_share: eqx.AbstractVar[float | None]
+    """The share of a round's simulations with parameters of an earlier, wider posterior."""
 
     def __check_init__(self):
         check_instance("training", self.training, Training, "pliant.Training()")
         for name in ("batch_size", "window", "networks"):
             check_integer(name, getattr(self, name), at_least=1)
         check_integer("n_evaluated", self.n_evaluated, at_least=100)
+        if self.wide_share is not None:
+            check_real("wide_share", self.wide_share, above=0, below=1)
 
     def default_beta(self, n_obs: int) -> float:
         """``1 / (2 N)``, at which the pseudo-likelihood is the likelihood (Lemma 1)."""
@@ -74,6 +83,14 @@ class AbstractLearnedDiscrepancy(eqx.Module):
     @abc.abstractmethod
     def held_out_loss(self, network: Any, data: "Data") -> Float[Array, ""]:
         """Minus the mean log density of the newest round's held-out draws, or a bound of it."""
+
+    @abc.abstractmethod
+    def averaged(
+        self,
+        log_values: Float[np.ndarray, "networks K N"],
+        shares: Float[np.ndarray, " networks"],
+    ) -> Float[np.ndarray, "K N"]:
+        """The networks' average, of which each has its share."""
 
     def learn(
         self,
@@ -105,15 +122,16 @@ class AbstractLearnedDiscrepancy(eqx.Module):
         newest = Draws(z=np.asarray(z), u=np.asarray(u), ok=ok)
         draws = (newest, *state.draws)[: self.window]
         view = View(*_moments(newest.z))
-        data = self._data(draws, view, newest_share=1 / (1 + max(1, len(state.members))))
+        data = self._data(draws, view, newest_share=1 / (1 + _effective_number(state.shares)))
 
         last = state.members[0] if state.members else None
         network = self.untrained(start_key, problem) if last is None else last.seen_from(view)
         network, info = self.trained(train_key, network, data)
-        members = self._that_predict(problem, (Member(network, view), *state.members), data)
+        members = (Member(network, view), *state.members)[: self.networks]
+        members, shares = self._that_count(problem.n_obs, members, data)
         row = {"net_steps": int(info["fit_steps"]), "net_loss": float(info["held_out"])}
-        row["networks"] = len(members)
-        return LearnedState(state.squash, state.counts, draws, members), row
+        row["networks"] = _effective_number(shares)
+        return LearnedState(state.squash, state.counts, draws, members, shares), row
 
     def distances(
         self, problem: Problem, state: "LearnedState", z: Float[Array, "K dim"]
@@ -127,10 +145,11 @@ class AbstractLearnedDiscrepancy(eqx.Module):
         copies = _COPIES if np.any(state.counts) else 1
         keys = jax.random.split(jax.random.key(0), copies)
         u = jnp.stack([state.squash(_spread(k, observed, state.counts)) for k in keys])
-        each = np.stack([_mean_log_values(member, u, z) for member in state.members])
-        nats = problem.n_obs * each.astype(np.float64)
-        centred = nats - nats.mean(axis=1, keepdims=True)
-        return -each.mean(axis=0), {"disagreement": float(centred.std(axis=0).mean())}
+        each = np.stack([_log_values(member, u, z) for member in state.members])
+        mean = self.averaged(each, state.shares).mean(axis=1, dtype=np.float64)
+        off = problem.n_obs * (each.mean(axis=2, dtype=np.float64) - mean)
+        off = off - off.mean(axis=1, keepdims=True)  # a constant of theta is no disagreement
+        return -mean, {"disagreement": float(np.sqrt(state.shares @ off**2).mean())}
 
     def _data(self, draws: tuple["Draws", ...], view: "View", *, newest_share: float) -> "Data":
         """The newest round first, in arrays of one size, so that nothing is compiled anew."""
@@ -148,18 +167,17 @@ class AbstractLearnedDiscrepancy(eqx.Module):
             batch_size=self.batch_size,
         )
 
-    def _that_predict(
-        self, problem: Problem, members: tuple["Member", ...], data: "Data"
-    ) -> tuple["Member", ...]:
-        """The newest network, and older ones that predict its held-out draws as well."""
-        newest = members[0]
-        best = float(self.held_out_loss(newest.network, data))
-        kept = [newest]
-        for older in members[1 : self.networks]:
-            loss = float(self.held_out_loss(older.seen_from(newest.view), data))
-            if problem.n_obs * (loss - best) < _AGREEMENT:
-                kept.append(older)
-        return tuple(kept)
+    def _that_count(
+        self, n_obs: int, members: tuple["Member", ...], data: "Data"
+    ) -> tuple[tuple["Member", ...], Float[np.ndarray, " networks"]]:
+        """The networks and their shares of the average: by their likelihood of N held-out draws."""
+        view = members[0].view
+        losses = [float(self.held_out_loss(member.seen_from(view), data)) for member in members]
+        shares = np.exp(-n_obs * (np.array(losses) - min(losses)))
+        counts = shares / shares.sum() > _LEAST_SHARE
+        counts[0] = True  # training goes on from the newest
+        kept = tuple(member for member, count in zip(members, counts, strict=True) if count)
+        return kept, shares[counts] / shares[counts].sum()
 
 
 class AbstractNetwork(eqx.Module):
@@ -219,6 +237,8 @@ class LearnedState(eqx.Module):
     """The newest round first."""
     members: tuple[Member, ...]
     """The newest network first."""
+    shares: Float[np.ndarray, " networks"]
+    """How much each network counts in the average."""
 
 
 class Data(eqx.Module):
@@ -256,14 +276,16 @@ class Data(eqx.Module):
 def _first_state(problem: Problem, simulated: Float[np.ndarray, "S d"]) -> LearnedState:
     observed = np.asarray(problem.observed).reshape(problem.n_obs, -1)
     counts = _are_counts(observed) & _are_counts(simulated)
-    return LearnedState(fit_squash(observed, simulated), counts, draws=(), members=())
+    return LearnedState(
+        fit_squash(observed, simulated), counts, draws=(), members=(), shares=np.ones(1)
+    )
 
 
 @eqx.filter_jit
-def _mean_log_values(
+def _log_values(
     member: Member, u: Float[Array, "copies N d"], z: Float[Array, "K dim"]
-) -> Float[Array, " K"]:
-    """The mean over observations, for all parameters, some at a time.
+) -> Float[Array, "K N"]:
+    """Of all observations, for all parameters, some at a time.
 
     Copies of an observation of counts are points of its unit cell: the mean of their
     densities estimates its probability.
@@ -274,9 +296,13 @@ def _mean_log_values(
     def one(z: Array) -> Array:
         repeated = jnp.broadcast_to(member.view(z)[:, None], (len(z), copies * n))
         values = member.network.log_values(points, repeated).reshape(copies, n)
-        return jnp.mean(jax.nn.logsumexp(values, axis=0) - jnp.log(copies))
+        return jax.nn.logsumexp(values, axis=0) - jnp.log(copies)
 
     return jax.lax.map(one, z, batch_size=max(1, _PAIRS // (copies * n)))
+
+
+def _effective_number(shares: Float[np.ndarray, " networks"]) -> float:
+    return float(1 / np.sum(shares**2))
 
 
 def _moments(z: Float[np.ndarray, "K dim"]) -> tuple[Array, Array]:

@@ -5,7 +5,9 @@ import math
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Key
+from scipy.special import logsumexp
 
 from pliant.checks import check_integer
 from pliant.discrepancies.learned import AbstractLearnedDiscrepancy, AbstractNetwork, Data
@@ -33,16 +35,19 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
         window: Rounds whose draws are kept to train on.
         networks: How many rounds' networks may be averaged.
         n_evaluated: Parameters that are weighed in a round, without simulating them.
+        wide_share: The share of a round's simulations with parameters of an earlier, wider
+            posterior; None for none.
     """
 
     layers: int = eqx.field(static=True, default=4)
     bins: int = eqx.field(static=True, default=8)
     width: int = eqx.field(static=True, default=50)
-    training: Training = Training(steps=1000, rate=1e-3, every=100, patience=4)
+    training: Training = Training(steps=1000, rate=3e-3, every=100, patience=10)
     batch_size: int = eqx.field(static=True, default=250)
-    window: int = eqx.field(static=True, default=12)
-    networks: int = eqx.field(static=True, default=6)
+    window: int = eqx.field(static=True, default=24)
+    networks: int = eqx.field(static=True, default=12)
     n_evaluated: int = eqx.field(static=True, default=5000)
+    wide_share: float | None = eqx.field(static=True, default=0.5)
 
     def __check_init__(self):
         check_integer("layers", self.layers, at_least=1)
@@ -86,6 +91,19 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
     def held_out_loss(self, network: "LikelihoodNetwork", data: Data) -> Float[Array, ""]:
         """Minus the mean log density."""
         return _held_out_loss(network, data)
+
+    def averaged(
+        self,
+        log_values: Float[np.ndarray, "networks K N"],
+        shares: Float[np.ndarray, " networks"],
+    ) -> Float[np.ndarray, "K N"]:
+        """The mixture of the networks' densities.
+
+        The errors of single networks cost each of them half their variance, in nats, of the mean
+        log density. A mixture of densities has that back, the mean of their logarithms not.
+        """
+        weights = shares.astype(np.float32)[:, None, None]
+        return np.asarray(logsumexp(log_values, axis=0, b=weights))
 
 
 class LikelihoodNetwork(AbstractNetwork):

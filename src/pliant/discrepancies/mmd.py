@@ -1,24 +1,26 @@
 """The squared maximum mean discrepancy with a sum of Gaussian kernels."""
 
-from collections.abc import Iterable
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
-from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
-from pliant.checks import check_real
-from pliant.discrepancies.base import AbstractDiscrepancy
-from pliant.discrepancies.pairs import ObservedPairs, observed_pairs, u_statistic
+from pliant.checks import check_integer
+from pliant.discrepancies.base import AbstractWeighableDiscrepancy
+from pliant.discrepancies.lengthscales import (
+    PAPER_LENGTHSCALES,
+    as_lengthscales,
+    median_lengthscale,
+)
+from pliant.discrepancies.pairs import (
+    ObservedPairs,
+    observation_means,
+    observed_pairs,
+    u_statistic,
+)
+from pliant.discrepancies.random_features import RandomFeatureMMD
 from pliant.discrepancies.scaling import as_divisors, as_rows, check_same_features
-
-PAPER_LENGTHSCALES = (1.0, 10.0, 20.0, 40.0, 80.0, 100.0, 130.0, 200.0, 400.0, 800.0, 1000.0)
-"""The lengthscales of the paper's appendix, from Dellaporta et al. (2022)."""
-
-_MEDIAN_OBSERVATIONS = 2000
-"""More observations than this are thinned evenly before the median of their distances."""
 
 
 def product_plan(
@@ -64,7 +66,7 @@ class MMDState(eqx.Module):
     """The median of the squared distances, if the lengthscale is to be that."""
 
 
-class MMD(AbstractDiscrepancy):
+class MMD(AbstractWeighableDiscrepancy):
     r"""Squared maximum mean discrepancy, as in the paper's appendix (Gretton et al., 2012).
 
     The unbiased U-statistic of ``N`` observations and ``M`` draws,
@@ -82,15 +84,29 @@ class MMD(AbstractDiscrepancy):
         lengthscales: The positive ``l`` in the kernel, in squared units of the features; or
             ``"median"`` for one kernel whose ``l`` is the median of the squared distances between
             observations (of 2000 evenly thinned ones, if there are more).
+        most_partners: A draw meets ``M / 2 + N`` others; where these are more than this, PLI and
+            the samplers use ``RandomFeatureMMD``, whose cost does not grow with them. None
+            never does.
         scale: Positive divisors for the features of the flattened event; None leaves them raw.
     """
 
     lengthscales: tuple[float, ...] | Literal["median"] = eqx.field(
-        default=PAPER_LENGTHSCALES, kw_only=True, static=True, converter=lambda v: _as_tuple(v)
+        default=PAPER_LENGTHSCALES, kw_only=True, static=True, converter=as_lengthscales
     )
+    most_partners: int | None = eqx.field(default=1000, kw_only=True, static=True)
     scale: Float[Array, " d"] | None = eqx.field(default=None, kw_only=True, converter=as_divisors)
 
     min_draws: ClassVar[int] = 2
+
+    def __check_init__(self):
+        if self.most_partners is not None:
+            check_integer("most_partners", self.most_partners, at_least=1)
+
+    def for_sizes(self, n_sims: int, n_obs: int) -> AbstractWeighableDiscrepancy:
+        """The same up to ``most_partners``, random features above."""
+        if self.most_partners is None or n_sims / 2 + n_obs <= self.most_partners:
+            return self
+        return RandomFeatureMMD(lengthscales=self.lengthscales, scale=self.scale)
 
     def prepare(self, observed: Float[Array, "N *event"]) -> MMDState:
         """Average the kernel over the pairs of observations.
@@ -101,7 +117,7 @@ class MMD(AbstractDiscrepancy):
                 ``EqxRuntimeError`` at run time.)
         """
         points = as_rows(observed, 1, self.scale)
-        lengthscale = _median_lengthscale(points) if self.lengthscales == "median" else None
+        lengthscale = median_lengthscale(points) if self.lengthscales == "median" else None
         return self._average(points, lengthscale)
 
     @eqx.filter_jit
@@ -122,6 +138,14 @@ class MMD(AbstractDiscrepancy):
         check_same_features(rows, state.observed.points)
         return u_statistic(self._kernel(state.lengthscale), state.observed, rows, ok), state
 
+    @eqx.filter_jit
+    def influences(
+        self, state: MMDState, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
+    ) -> Float[Array, "K N"]:
+        """Minus twice the mean kernel of an observation with a set's draws; see the base class."""
+        rows = as_rows(x, 2, self.scale)
+        return -2 * observation_means(self._kernel(state.lengthscale), state.observed, rows, ok)
+
     def _kernel(self, median: Float[Array, ""] | None):
         if median is not None:
             return lambda squared: jnp.exp(squared * (-0.5 / median))
@@ -141,54 +165,3 @@ class MMD(AbstractDiscrepancy):
             return sum(values.values(), start=jnp.zeros((), squared.dtype))
 
         return kernel
-
-
-def _as_tuple(lengthscales: Any) -> tuple[float, ...] | Literal["median"]:
-    if isinstance(lengthscales, str):
-        if lengthscales == "median":
-            return "median"
-        raise ValueError(
-            f"lengthscales: expected positive numbers or 'median', got {lengthscales!r}."
-        )
-    if not isinstance(lengthscales, Iterable):
-        raise TypeError(
-            f"lengthscales: expected several positive numbers or 'median', got {lengthscales!r}."
-        )
-    values = tuple(
-        check_real(
-            f"lengthscales[{i}]", getattr(v, "item", lambda v=v: v)(), above=1e-15, below=1e15
-        )
-        for i, v in enumerate(lengthscales)
-    )
-    if not values:
-        raise ValueError("lengthscales: expected at least one positive number, got none.")
-    return values
-
-
-def _median_lengthscale(points: Float[Array, "N d"]) -> Float[Array, ""]:
-    if points.shape[0] == 1:
-        raise ValueError(
-            "lengthscales: 'median' needs at least two observations, got one; give the "
-            "lengthscales as numbers."
-        )
-    median = _median_squared_distance(points[:: -(-points.shape[0] // _MEDIAN_OBSERVATIONS)])
-    message = (
-        "lengthscales: 'median' needs observations that differ, but at least half of their pairs "
-        "are equal; give the lengthscales as numbers."
-    )
-    if isinstance(median, Tracer):
-        return eqx.error_if(median, ~(median > 0), message)
-    if not median > 0:
-        raise ValueError(message)
-    return median
-
-
-@eqx.filter_jit
-def _median_squared_distance(points: Float[Array, "N d"]) -> Float[Array, ""]:
-    N, d = points.shape
-
-    def add(f, total):  # one feature at a time, so that memory does not grow with their number
-        return total + jnp.square(points[:, None, f] - points[:, f])
-
-    squared = jax.lax.fori_loop(0, d, add, jnp.zeros((N, N), points.dtype))
-    return jnp.nanmedian(jnp.where(jnp.eye(N, dtype=bool), jnp.nan, squared))

@@ -112,6 +112,23 @@ def u_statistic(
     return jnp.where(n >= 2, distances, jnp.inf)
 
 
+def observation_means(
+    kernel: Kernel,
+    observed: ObservedPairs,
+    x: Float[Array, "K M d"],
+    ok: Bool[Array, "K M"],
+) -> Float[Array, "K N"]:
+    """For every set, the mean of ``k(x_j, y_i)`` over its draws, for each observation."""
+
+    def one(pair):
+        x, ok = pair
+        x = jnp.where(ok[:, None], x - observed.centre, 0)
+        values = kernel(_squared_by_product(x, observed.points))
+        return jnp.where(ok[:, None], values, 0).sum(0) / ok.sum()
+
+    return lax.map(one, (x, ok))
+
+
 def sums_across(
     kernel: Kernel,
     x: Float[Array, "B M d"],

@@ -6,6 +6,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pliant.checks import check_instance, check_integer
@@ -32,16 +33,19 @@ class RatioKL(AbstractLearnedDiscrepancy):
         window: Rounds whose draws are kept to train on.
         networks: How many rounds' networks may be averaged.
         n_evaluated: Parameters that are weighed in a round, without simulating them.
+        wide_share: The share of a round's simulations with parameters of an earlier, wider
+            posterior; None for none.
     """
 
     embedding: AbstractEmbedding | None = None
     atoms: int = eqx.field(static=True, default=16)
     width: int = eqx.field(static=True, default=100)
-    training: Training = Training(steps=2000, rate=1e-3, every=100, patience=5)
+    training: Training = Training(steps=2000, rate=1e-3, every=100, patience=20)
     batch_size: int = eqx.field(static=True, default=250)
-    window: int = eqx.field(static=True, default=12)
-    networks: int = eqx.field(static=True, default=6)
+    window: int = eqx.field(static=True, default=24)
+    networks: int = eqx.field(static=True, default=12)
     n_evaluated: int = eqx.field(static=True, default=5000)
+    wide_share: float | None = eqx.field(static=True, default=0.5)
 
     def __check_init__(self):
         if self.embedding is not None:
@@ -75,6 +79,14 @@ class RatioKL(AbstractLearnedDiscrepancy):
     def held_out_loss(self, network: "RatioNetwork", data: Data) -> Float[Array, ""]:
         """Minus the log share of the own parameters."""
         return _held_out_loss(network, (data, _Atoms(self.atoms)))
+
+    def averaged(
+        self,
+        log_values: Float[np.ndarray, "networks K N"],
+        shares: Float[np.ndarray, " networks"],
+    ) -> Float[np.ndarray, "K N"]:
+        """The mean of the log ratios: each network has an unknown constant of each observation."""
+        return np.einsum("j,jkn->kn", shares, log_values)
 
 
 class RatioNetwork(AbstractNetwork):

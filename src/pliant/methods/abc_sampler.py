@@ -79,6 +79,7 @@ class AbstractABC(AbstractMethod):
         """Fix the features' scales and prepare what depends on the observations alone."""
         check_draws(self.discrepancy, self.draws(problem))
         discrepancy, simulations = with_feature_scale(key, problem, self.discrepancy)
+        discrepancy = discrepancy.for_sizes(self.draws(problem), problem.n_obs)
         return ABCState(None, discrepancy, discrepancy.prepare(problem.observed)), simulations
 
     def posterior(self, state: ABCState) -> ParticleDensity | None:

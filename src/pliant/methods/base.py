@@ -7,6 +7,7 @@ import equinox as eqx
 from jaxtyping import Array, Key
 
 from pliant.families.base import AbstractDensity
+from pliant.final_check import FinalCheck
 from pliant.problem import Problem
 
 FEWEST_PARTICLES = 10  # with fewer usable ones there is no density to speak of
@@ -59,6 +60,10 @@ class AbstractMethod(eqx.Module):
     @abc.abstractmethod
     def posterior(self, state: Any) -> AbstractDensity | None:
         """The posterior after the rounds so far, a density of z; None before the first."""
+
+    def check(self, key: Key[Array, ""], problem: Problem, state: Any) -> FinalCheck | None:
+        """How well the posterior fits what it should be; None if the method cannot tell."""
+        return None
 
     @abc.abstractmethod
     def skeleton(self, dim: int, observed_shape: tuple[int, ...]) -> AbstractDensity:

@@ -7,26 +7,33 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Key
+from jaxtyping import Array, Float, Key
 from scipy.stats import spearmanr
 
 from pliant.bandwidths.base import AbstractBandwidth
 from pliant.bandwidths.trust_region import TrustRegion
+from pliant.calibration import calibrated_bandwidth
 from pliant.checks import check_instance, check_integer, check_real
-from pliant.discrepancies.base import AbstractDiscrepancy, check_draws
+from pliant.discrepancies.base import (
+    AbstractDiscrepancy,
+    AbstractWeighableDiscrepancy,
+    check_draws,
+)
 from pliant.discrepancies.euclidean import Euclidean
 from pliant.discrepancies.learned import AbstractLearnedDiscrepancy
 from pliant.discrepancies.likelihood_kl import LikelihoodKL
 from pliant.discrepancies.mmd import MMD
-from pliant.families.base import AbstractFamily, AbstractModel
+from pliant.families.base import AbstractDensity, AbstractFamily, AbstractModel
 from pliant.families.spline_flow import SplineFlow
 from pliant.feature_scale import with_feature_scale
+from pliant.final_check import FinalCheck, final_check
 from pliant.kernels import AbstractKernel, ExponentialKernel
 from pliant.measurement import (
     Measurement,
     distance_row,
     learn_and_measure,
     measure_parameters,
+    measure_without_simulating,
 )
 from pliant.methods.base import (
     FEWEST_PARTICLES,
@@ -49,6 +56,8 @@ _LENGTHSCALES = (2.0, 4.0, 8.0, 16.0, 128.0, 1024.0)
 _PARAMETERS = 5000  # in a round, unless a budget allows fewer
 _LEARNED_PARAMETERS = 2000
 _LEARNED_DRAWS = 20  # draws of each parameter, where single draws are learned from
+_MOST_CHANGE = 4.0  # of a calibrated bandwidth in one round, as a factor
+_WIDE = 0.2  # of the log-likelihood: such a posterior is more than twice as wide as the last
 _SETTLED = 0.1  # nats from the proposal to the target within which a round changes nothing
 
 
@@ -72,7 +81,10 @@ class PLI(AbstractMethod):
         kernel: What turns a distance into a pseudo-likelihood; the paper's is exponential.
         beta: The target bandwidth in ``exp(-D / (2 beta))``; None for ``0.05 / N``, which gives
             the exact posterior's width on the Gaussian location task for every N; or for
-            ``0.5 / N`` with a learned discrepancy, where it is exact (Lemma 1).
+            ``0.5 / N`` with a learned discrepancy, where it is exact (Lemma 1). "calibrated"
+            begins there and, once the posterior has reached it, takes in every round the
+            bandwidth at which the posterior is as wide as its centre varies when the
+            observations are resampled (MMD and Energy).
         projection: "m" for weighted maximum likelihood (appendix A.2), "i" for the reverse
             KL (appendix A.3).
         partition: How to estimate Z(theta); None takes it as constant, as the paper does.
@@ -94,7 +106,7 @@ class PLI(AbstractMethod):
     family: AbstractFamily = SplineFlow()
     bandwidth: AbstractBandwidth = TrustRegion(epsilon=1.0, path="corrected")
     kernel: AbstractKernel = ExponentialKernel()
-    beta: float | None = eqx.field(static=True, default=None)
+    beta: float | Literal["calibrated"] | None = eqx.field(static=True, default=None)
     projection: Literal["m", "i"] = eqx.field(static=True, default="m")
     partition: PartitionFunction | None = None
     noise_limit: float | None = eqx.field(static=True, default=0.9)
@@ -112,7 +124,9 @@ class PLI(AbstractMethod):
         check_instance("family", self.family, AbstractFamily, "pliant.SplineFlow()")
         check_instance("bandwidth", self.bandwidth, AbstractBandwidth, "pliant.TrustRegion()")
         check_instance("kernel", self.kernel, AbstractKernel, "pliant.ExponentialKernel()")
-        if self.beta is not None:
+        if isinstance(self.beta, str):
+            self._check_calibration(self.beta)
+        elif self.beta is not None:
             check_real("beta", self.beta, above=0)
         if self.projection not in ("m", "i"):
             raise ValueError(f'projection: expected "m" or "i", got {self.projection!r}.')
@@ -125,6 +139,16 @@ class PLI(AbstractMethod):
         check_integer("reuse", self.reuse, at_least=0)
         if self.reuse and (self.learns or self.projection == "i"):
             raise ValueError("reuse: it needs a discrepancy that is measured, and projection='m'.")
+
+    def _check_calibration(self, beta: str) -> None:
+        if beta != "calibrated":
+            raise ValueError(f'beta: expected a positive number or "calibrated", got {beta!r}.')
+        if not isinstance(self.discrepancy, AbstractWeighableDiscrepancy):
+            name = type(self.discrepancy).__name__
+            raise ValueError(
+                f'beta: "calibrated" resamples observations, which {name} cannot. Use '
+                "pliant.MMD() or pliant.Energy(), or give a number."
+            )
 
     @classmethod
     def paper(cls, n_obs: int, **options: Any) -> "PLI":
@@ -166,8 +190,9 @@ class PLI(AbstractMethod):
 
     def resolved(self, problem: Problem) -> "PLI":
         """The same options, with those that depend on the number of observations filled in."""
+        beta = self.beta if self.beta == "calibrated" else self._first_beta(problem)
         return dataclasses.replace(
-            self, n_params=self._n_params, n_sims=self._n_sims(problem), beta=self._beta(problem)
+            self, n_params=self._n_params, n_sims=self._n_sims(problem), beta=beta
         )
 
     @property
@@ -186,15 +211,15 @@ class PLI(AbstractMethod):
         check_draws(self.discrepancy, self._n_sims(problem))
         scale_key = jax.random.fold_in(key, 0)
         discrepancy, simulations = with_feature_scale(scale_key, problem, self.discrepancy)
+        discrepancy = discrepancy.for_sizes(self._n_sims(problem), problem.n_obs)
         prepared = None
         if self.partition is not None:
             partition_key = jax.random.fold_in(key, 1)
-            beta = self._beta(problem)
             prepared = self.partition.prepare(
-                partition_key, problem, discrepancy, self.kernel, beta
+                partition_key, problem, discrepancy, self.kernel, self._first_beta(problem)
             )
         measured = discrepancy.prepare(problem.observed)
-        return PLIState(discrepancy, measured, prepared), simulations
+        return PLIState(discrepancy, measured, prepared, self._first_beta(problem)), simulations
 
     def _start_learning(
         self, discrepancy: AbstractLearnedDiscrepancy, problem: Problem
@@ -204,7 +229,7 @@ class PLI(AbstractMethod):
                 "partition: a learned likelihood is normalised; leave the partition function out."
             )
         discrepancy.check(problem)
-        return PLIState(discrepancy, measured=None, partition=None)
+        return PLIState(discrepancy, None, None, self._first_beta(problem))
 
     def step(self, key: Key[Array, ""], problem: Problem, state: "PLIState") -> Outcome:
         """One round of Algorithm 1."""
@@ -222,8 +247,8 @@ class PLI(AbstractMethod):
             earlier = (newest, *state.earlier)[: self.reuse]
             state = dataclasses.replace(state, earlier=earlier)
 
-        beta = self._beta(problem)
-        temper = self.bandwidth.step(particles, self.kernel, beta, state.temper)
+        beta, last = self._target(state, particles, measurement)
+        temper = self.bandwidth.step(particles, self.kernel, beta, last)
         log_w = log_weights(particles, self.kernel, temper, beta)
         row = _row(particles, measurement, temper, beta, log_w)
         noisy = row["eta"] > 0 and row["noise_share"] > (self.noise_limit or np.inf)
@@ -237,14 +262,49 @@ class PLI(AbstractMethod):
         settled = self._is_settled(temper, beta, row)
         stop = _converged() if settled and state.settled else None
         state = dataclasses.replace(
-            state, density=density, temper=temper, noisy=noisy, settled=settled
+            state,
+            beta=beta,
+            density=density,
+            wide=density if temper.level < _WIDE else state.wide,
+            temper=temper,
+            noisy=noisy,
+            settled=settled,
         )
         return Outcome(state, row, cost, stop)
+
+    def _target(
+        self, state: "PLIState", particles: Particles, measurement: Measurement
+    ) -> tuple[float, Temper | None]:
+        """The target bandwidth of this round, and the last temper as seen from it."""
+        last = state.temper
+        if self.beta != "calibrated" or last is None or last.level < 1:
+            return state.beta, last
+        z = particles.z[: len(measurement.influences)]
+        usable = np.isfinite(particles.distance[: len(z)])
+        beta = calibrated_bandwidth(z[usable], measurement.influences[usable], state.beta)
+        beta = float(np.clip(beta, state.beta / _MOST_CHANGE, state.beta * _MOST_CHANGE))
+        return beta, dataclasses.replace(last, level=min(1.0, beta / state.beta))
 
     def _is_settled(self, temper: Temper, beta: float, row: dict[str, float | int]) -> bool:
         """Whether the proposal was the target already: distances without noise can tell."""
         whole = temper.power == 1 and temper.bandwidth == beta
         return self.learns and whole and row["kl"] < _SETTLED
+
+    def check(self, key: Key[Array, ""], problem: Problem, state: "PLIState") -> FinalCheck | None:
+        """Weigh new draws of the posterior by ``p L / q``, where L is learned.
+
+        The noise of measured distances would make up most of the weights' spread: with M = N,
+        three quarters of their variance at the exact posterior.
+        """
+        discrepancy = state.discrepancy
+        if state.density is None or not isinstance(discrepancy, AbstractLearnedDiscrepancy):
+            return None
+        z = state.density.sample(key, discrepancy.n_evaluated)
+        measurement = measure_without_simulating(problem, discrepancy, state.measured, z)
+        particles = _particles(problem, state.density, z, measurement)
+        target = Temper(power=1.0, bandwidth=state.beta)
+        log_w = log_weights(particles, self.kernel, target, state.beta)
+        return final_check(particles.z, log_w)
 
     def posterior(self, state: "PLIState") -> AbstractModel | None:
         """The density of the last round that went well."""
@@ -271,7 +331,7 @@ class PLI(AbstractMethod):
                 state.discrepancy,
                 state.measured,
                 proposal,
-                z,
+                _mixed(sample_key, z, state.wide, state.discrepancy.wide_share),
                 self._n_sims(problem),
             )
         else:
@@ -284,17 +344,9 @@ class PLI(AbstractMethod):
                 self._n_sims(problem),
                 partition=state.partition,
                 chunk_size=self.chunk_size,
+                with_influences=self.beta == "calibrated",
             )
-        log_prior = np.asarray(problem.prior.log_prob(z), np.float64)
-        log_q = log_prior if state.density is None else np.asarray(proposal.log_prob(z), np.float64)
-        particles = Particles(
-            z=np.asarray(z, np.float64),
-            log_prior=log_prior,
-            log_q=log_q,
-            distance=measurement.distance,
-            log_partition=measurement.log_partition,
-        )
-        return particles, measurement, measured
+        return _particles(problem, proposal, z, measurement), measurement, measured
 
     def _fit(
         self,
@@ -321,8 +373,10 @@ class PLI(AbstractMethod):
             return self.n_sims
         return _LEARNED_DRAWS if self.learns else max(problem.n_obs, 100)
 
-    def _beta(self, problem: Problem) -> float:
-        return self.discrepancy.default_beta(problem.n_obs) if self.beta is None else self.beta
+    def _first_beta(self, problem: Problem) -> float:
+        if self.beta is None or isinstance(self.beta, str):
+            return self.discrepancy.default_beta(problem.n_obs)
+        return self.beta
 
 
 class PLIState(eqx.Module):
@@ -332,7 +386,11 @@ class PLIState(eqx.Module):
     measured: Any
     """The discrepancy's state."""
     partition: PreparedPartition | None
+    beta: float
+    """The target bandwidth."""
     density: AbstractModel | None = None
+    wide: AbstractModel | None = None
+    """The last density that had taken in little of the likelihood."""
     temper: Temper | None = None
     noisy: bool = False
     """Whether noise dominated the distances of the round."""
@@ -340,6 +398,35 @@ class PLIState(eqx.Module):
     """Whether the round's proposal was nearly the target already."""
     earlier: tuple[Earlier, ...] = ()
     """Rounds whose simulations are used again, the newest first."""
+
+
+def _particles(
+    problem: Problem,
+    proposal: AbstractDensity,
+    z: Float[Array, "K dim"],
+    measurement: Measurement,
+) -> Particles:
+    """Draws of a proposal with their distances and densities."""
+    return Particles(
+        z=np.asarray(z, np.float64),
+        log_prior=np.asarray(problem.prior.log_prob(z), np.float64),
+        log_q=np.asarray(proposal.log_prob(z), np.float64),
+        distance=measurement.distance,
+        log_partition=measurement.log_partition,
+    )
+
+
+def _mixed(
+    key: Key[Array, ""],
+    z: Float[Array, "K dim"],
+    wide: AbstractDensity | None,
+    share: float | None,
+) -> Float[Array, "K dim"]:
+    """Parameters of which a share, evenly spread among them, is drawn from a wider density."""
+    if wide is None or share is None:
+        return z
+    is_wide = (np.arange(len(z)) * share) % 1 >= 1 - share
+    return jnp.where(is_wide[:, None], wide.sample(jax.random.fold_in(key, 1), len(z)), z)
 
 
 def _row(
@@ -352,10 +439,10 @@ def _row(
     row: dict[str, float | int] = {
         "bandwidth": temper.bandwidth,
         "eta": temper.bandwidth / beta - 1,
+        "beta": beta,
         "kl": divergence_from_uniform(log_w, particles.log_base),
         "ess": effective_sample_size(log_w),
         **distance_row(measurement),
-        **measurement.info,
     }
     if np.any(particles.log_partition):
         plain = log_w + particles.log_partition * (beta / temper.bandwidth)

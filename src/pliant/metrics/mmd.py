@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from pliant.discrepancies.mmd import PAPER_LENGTHSCALES, product_plan
+from pliant.discrepancies.lengthscales import PAPER_LENGTHSCALES
+from pliant.discrepancies.mmd import product_plan
 from pliant.metrics.samples import read_samples
 
 _BLOCK = 256
