@@ -45,12 +45,12 @@ def model(rng, theta):
 
 def problem(kind):
     if kind == "serial":
-        simulator = pliant.PythonSimulator(model, timeout=0.6)
+        simulator = pliant.PythonSimulator(model, timeout=1.0)
     elif kind == "workers":
-        simulator = pliant.PythonSimulator(model, timeout=0.6, workers=2)
+        simulator = pliant.PythonSimulator(model, timeout=1.0, workers=2)
     else:
         command = ["awk", "-v", "mu={mu}", "-v", "seed={seed}", f"BEGIN {{{PROGRAM}}}"]
-        simulator = pliant.CommandSimulator(command, timeout=0.6, workers=2)
+        simulator = pliant.CommandSimulator(command, timeout=1.0, workers=2)
     observed = 1.0 + 0.5 * np.random.default_rng(0).normal(size=(10, 2))
     return pliant.Problem({"mu": dist.Normal(0, 2)}, simulator, observed)
 

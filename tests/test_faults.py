@@ -83,6 +83,15 @@ def test_workers_are_killed(reference, tmp_path):
     assert len(killed) >= 3
 
 
+def kill_and_tell_family(pid):
+    """The processes that a killed one had started; none if it had ended before."""
+    with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
+        family = psutil.Process(pid).children(recursive=True)
+        os.kill(pid, signal.SIGKILL)
+        return family
+    return []
+
+
 class Runs:
     """A process that has imported everything, and forks one for each run."""
 
@@ -126,8 +135,7 @@ def test_the_main_process_is_killed(reference, tmp_path):
                 child = runs.start(kind=kind, folder=str(folder), resume=begun)
                 if attempt < kills:
                     time.sleep(rng.uniform(0.3, 2.0))
-                    family = psutil.Process(child).children(recursive=True)
-                    os.kill(child, signal.SIGKILL)
+                    family = kill_and_tell_family(child)
                 status = runs.wait()
                 if attempt < kills:
                     killed += status == signal.SIGKILL

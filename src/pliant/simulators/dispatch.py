@@ -153,7 +153,7 @@ class _Pieces:
         left = len(group) + sum(map(len, self.groups))
         share = -(-left // (_AHEAD * workers)) if workers > 1 else left
         each = self.seconds / self.calls if self.calls else _SECONDS
-        size = int(max(1, min(share, _SECONDS / max(each, 1e-9))))
+        size = max(1, min(share, round(_SECONDS / max(each, 1e-9))))
         if size < len(group):
             self.groups.appendleft(group[size:])
         return self.work(group[:size])
