@@ -27,7 +27,7 @@ if (u < 0.12) { system("sleep 300 & sleep 300") }
 printf "[%.9f, %.9f]", mu + 0.5 * rand(), mu + rand()
 """
 OPTIONS = {"rounds": 2, "n_params": 16, "n_sims": 4}
-SEED = 11
+SEEDS = {"serial": 9, "workers": 9, "programs": 10}  # with all kinds of failure, and one hang
 
 
 def model(rng, theta):
@@ -64,7 +64,7 @@ def run(kind, folder, resume):
     pliant.ledger._SECONDS = 0.0
     if resume:
         return pliant.resume(folder, problem(kind))
-    return pliant.infer(problem(kind), method(), seed=SEED, folder=folder)
+    return pliant.infer(problem(kind), method(), seed=SEEDS[kind], folder=folder)
 
 
 def main():

@@ -674,10 +674,11 @@ def test_resume_says_what_is_wrong_with_a_folder(task_run, tmp_path):
     assert_one_line_error(pliant_command("resume", "run"), "no config.json", "pliant.resume")
 
 
-def test_a_cluster_is_for_simulators_outside_of_jax(model, slow_model):
+def test_a_cluster_is_for_simulators_outside_of_jax(model, slow_model, monkeypatch):
     outcome = pliant_command("run", f"{model}:problem", "--dask", "local")
     assert outcome.exit_code == 2
     assert "--dask: only a PythonSimulator or a CommandSimulator" in outcome.stderr
+    monkeypatch.setattr("pliant.cli.dask._SECONDS", 0.5)
     outcome = pliant_command("run", f"{slow_model}:problem", "--dask", "nowhere")
     assert outcome.exit_code == 2
     assert "--dask: nowhere does not answer" in outcome.stderr

@@ -46,7 +46,9 @@ def assert_same(result, reference):
 @pytest.fixture(scope="module")
 def reference():
     """What an undisturbed run in one process gives."""
-    result = pliant.infer(fault_runs.problem("serial"), fault_runs.method(), seed=fault_runs.SEED)
+    result = pliant.infer(
+        fault_runs.problem("serial"), fault_runs.method(), seed=fault_runs.SEEDS["serial"]
+    )
     assert {failure.kind for failure in result.failures} == {"exception", "not finite", "timeout"}
     return result
 
@@ -74,7 +76,7 @@ def test_workers_are_killed(reference, tmp_path):
         result = pliant.infer(
             fault_runs.problem("workers"),
             fault_runs.method(),
-            seed=fault_runs.SEED,
+            seed=fault_runs.SEEDS["workers"],
             folder=tmp_path / str(number),
         )
         killer.cancel()

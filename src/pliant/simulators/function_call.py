@@ -48,6 +48,7 @@ def own_worker(parent: int) -> None:
     """Make this process a worker of ``parent``, which ends when its parent does."""
     global _owned
     _owned = True
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
 
     def watch() -> None:
         pause = threading.Event()

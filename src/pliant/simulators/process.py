@@ -169,7 +169,7 @@ def _stderr_tail(folder: Path) -> str:
         text = (folder / "stderr").read_bytes()[-_TAIL:].decode(errors="replace").strip()
     except OSError:
         return ""
-    return f"; it wrote to standard error:\n{text}" if text else ""
+    return f": {text.splitlines()[-1]}\nStandard error ended with:\n{text}" if text else ""
 
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
