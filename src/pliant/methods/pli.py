@@ -58,7 +58,7 @@ _LEARNED_PARAMETERS = 2000
 _LEARNED_DRAWS = 20  # draws of each parameter, where single draws are learned from
 _MOST_CHANGE = 4.0  # of a calibrated bandwidth in one round, as a factor
 _WIDE = 0.2  # of the log-likelihood: such a posterior is more than twice as wide as the last
-_SETTLED = 0.1  # nats from the proposal to the target within which a round changes nothing
+_SETTLED = 0.02  # nats from the proposal to the target: a shift by a fifth of the width
 
 
 class PLI(AbstractMethod):
