@@ -22,6 +22,7 @@ ABC = {
     "pmc-abc": "PMCABC",
     "mh-abc": "MHABC",
 }
+NOT_THERE = {"metrics.json", "simulations"}  # before pliant eval, and with JAX simulators
 TINY = ["--family", "gaussian", "--n-params", "200", "--rounds", "2", "--n-sims", "20"]
 
 # a file of its own, so that it stays imported and is compiled once for all runs
@@ -110,7 +111,7 @@ def task_run(tmp_path_factory):
 # ---- help ----
 
 
-@pytest.mark.parametrize("command", [[], ["run"], ["show"], ["eval"], ["tasks"]])
+@pytest.mark.parametrize("command", [[], ["run"], ["resume"], ["show"], ["eval"], ["tasks"]])
 def test_help_shows_usage_and_an_example(command):
     outcome = pliant_command(*command, "--help")
     assert outcome.exit_code == 0
@@ -150,10 +151,13 @@ def test_help_states_the_defaults_that_the_method_has():
     usual = pliant.PLI()
     rounds = f"{usual.rounds}; with rejection-abc 100; with other -abc 200; with apt 10"
     assert stated["--rounds"] == rounds
-    n_params = f"{usual.n_params}; with -abc 1000; with pli-accurate and apt 2000"
+    ten = SimpleNamespace(n_obs=10)
+    n_params = (
+        f"{usual.resolved(ten).n_params}; with -abc 1000; with a learned distance and apt 2000"
+    )
     assert stated["--n-params"] == n_params
     apt, accurate = method_of("apt"), method_of("pli-accurate")
-    assert (apt.rounds, apt.n_params, accurate.n_params) == (10, 2000, 2000)
+    assert (apt.rounds, apt.n_params, accurate.resolved(ten).n_params) == (10, 2000, 2000)
     for name in ABC:
         method = method_of(name)
         assert method.rounds == (100 if name == "rejection-abc" else 200)
@@ -166,7 +170,6 @@ def test_help_states_the_defaults_that_the_method_has():
     assert isinstance(usual.discrepancy, pliant.MMD)
     assert stated["--family"] == "spline-flow"
     assert isinstance(usual.family, pliant.SplineFlow)
-    ten = SimpleNamespace(n_obs=10)
     thousand = SimpleNamespace(n_obs=1000)
     n_sims = "the larger of N and 100; with a learned distance 20; with pli-paper and -abc N"
     assert stated["--n-sims"] == n_sims
@@ -335,7 +338,7 @@ def test_mistakes_of_a_real_process_are_one_line():
 
 
 def test_a_run_fills_its_folder(task_run):
-    assert {path.name for path in task_run.folder.iterdir()} == set(CONTENTS) - {"metrics.json"}
+    assert {path.name for path in task_run.folder.iterdir()} == set(CONTENTS) - NOT_THERE
     for name in ("pairs.png", "history.png"):
         assert (task_run.folder / name).read_bytes().startswith(b"\x89PNG")
     result = pliant.load(task_run.folder)
@@ -419,7 +422,7 @@ def test_a_problem_in_a_file_and_its_default_folder(model, tmp_path):
     outcome = pliant_command("run", f"{model}:make", *TINY, "--seed", 4)
     assert outcome.exit_code == 0, outcome.output
     folder = tmp_path / "runs" / "my_model-make-4"
-    assert {path.name for path in folder.iterdir()} == set(CONTENTS) - {"metrics.json"}
+    assert {path.name for path in folder.iterdir()} == set(CONTENTS) - NOT_THERE
     assert "truth" not in outcome.stdout
     config = json.loads((folder / "config.json").read_text())
     assert config["file"]["path"] == str(model)
@@ -441,7 +444,7 @@ def test_a_sampler_fills_its_folder(model, name):
     options = ["--method", name, "--n-params", 50, "--rounds", 25, "--n-sims", 5]
     outcome = pliant_command("run", f"{model}:problem", *options, "--out", "run")
     assert outcome.exit_code == 0, outcome.output
-    assert {path.name for path in Path("run").iterdir()} == set(CONTENTS) - {"metrics.json"}
+    assert {path.name for path in Path("run").iterdir()} == set(CONTENTS) - NOT_THERE
     assert type(pliant.load("run").method).__name__ == kind
     shown = pliant_command("show", "run").stdout
     assert f"{kind}(rounds=25, n_params=50, n_sims=5)" in shown
@@ -598,6 +601,87 @@ def test_a_failed_run_says_so_and_writes_nothing(model, tmp_path):
     assert outcome.exit_code == 1
     assert "failed: Only 0 of 200 parameters gave enough usable simulations." in outcome.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+# ---- runs that go on ----
+
+SLOW_MODEL = """
+import numpy as np
+import numpyro.distributions as dist
+import pliant
+
+def draw(rng, theta):
+    if theta["mu"] > 1.5:
+        raise ArithmeticError("too warm")
+    return theta["mu"] + rng.normal(size=2)
+
+problem = pliant.Problem({"mu": dist.Normal(0, 1)}, pliant.PythonSimulator(draw), [[0.5, 0.6]] * 5)
+"""
+
+
+@pytest.fixture
+def slow_model(tmp_path):
+    path = tmp_path / "slow_model.py"
+    path.write_text(SLOW_MODEL)
+    return path
+
+
+def test_resume_goes_on_where_a_run_was_interrupted(slow_model, monkeypatch, tmp_path):
+    whole = pliant_command("run", f"{slow_model}:problem", *TINY, "--out", "whole")
+    assert whole.exit_code == 0, whole.output
+    assert "exception (first at mu=" in whole.stdout
+    assert "too warm" in whole.stdout
+    with monkeypatch.context() as patch:
+        interrupted_at(patch, 2)
+        assert (
+            pliant_command("run", f"{slow_model}:problem", *TINY, "--out", "run").exit_code == 130
+        )
+    outcome = pliant_command("resume", "run")
+    assert outcome.exit_code == 0, outcome.output
+    assert "finished: 2 rounds of 2." in outcome.stdout
+    for name in ("samples.npz", "posterior.npz"):
+        with np.load(f"whole/{name}") as a, np.load(f"run/{name}") as b:
+            assert all(np.array_equal(a[part], b[part]) for part in a.files)
+    shown = pliant_command("show", "run").stdout
+    assert "too warm" in shown
+    assert "simulations" in shown
+
+
+def test_an_interrupted_first_round_of_a_slow_simulator_is_kept(slow_model, monkeypatch):
+    from pliant.simulators.python import PythonSimulator
+
+    draw = PythonSimulator.draw
+
+    def interrupted(self, *args):
+        yield from draw(self, *args)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PythonSimulator, "draw", interrupted)
+        outcome = pliant_command("run", f"{slow_model}:problem", *TINY, "--out", "run")
+    assert outcome.exit_code == 130
+    assert "pliant resume run goes on" in outcome.stderr
+    assert_one_line_error(pliant_command("show", "run"), "pliant resume run")
+    again = pliant_command("run", f"{slow_model}:problem", *TINY, "--out", "run")
+    assert_one_line_error(again, "not finished", "pliant resume run", "--overwrite")
+    assert pliant_command("resume", "run").exit_code == 0
+
+
+def test_resume_says_what_is_wrong_with_a_folder(task_run, tmp_path):
+    assert_one_line_error(pliant_command("resume", "nowhere"), "holds no run")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text("{}")
+    assert_one_line_error(pliant_command("resume", "run"), "no config.json", "pliant.resume")
+
+
+def test_a_cluster_is_for_simulators_outside_of_jax(model, slow_model, monkeypatch):
+    outcome = pliant_command("run", f"{model}:problem", "--dask", "local")
+    assert outcome.exit_code == 2
+    assert "--dask: only a PythonSimulator or a CommandSimulator" in outcome.stderr
+    monkeypatch.setattr("pliant.cli.dask._SECONDS", 0.5)
+    outcome = pliant_command("run", f"{slow_model}:problem", "--dask", "nowhere")
+    assert outcome.exit_code == 2
+    assert "--dask: nowhere does not answer" in outcome.stderr
 
 
 # ---- tasks ----

@@ -7,6 +7,7 @@ import dataclasses
 import math
 import traceback
 from fractions import Fraction
+from functools import partial
 
 import equinox as eqx
 import jax
@@ -269,6 +270,28 @@ def lazy(name, options):
     }
 
 
+NOT_CALLABLE = OBJECT.filter(lambda v: not callable(v))
+EXTERNAL = {
+    "workers": COUNT,
+    "executor": OBJECT.filter(lambda v: v is not None),
+    "timeout": POSITIVE,
+    "on_failure": OBJECT,
+    "event": OBJECT.filter(lambda v: v is not None) | st.sampled_from([(0,), (2.0,), (True,)]),
+}
+
+
+def external(name, first, usual, options):
+    """Cases of a simulator outside of JAX."""
+    make = getattr(pliant, name)
+    return {
+        f"{name}({first})": (first, lambda value: make(value), NOT_CALLABLE),
+        **{
+            f"{name}({argument})": (argument, option(partial(make, usual), argument), wrong)
+            for argument, wrong in {**EXTERNAL, **options}.items()
+        },
+    }
+
+
 CASES = {
     "Problem(prior)": ("prior", option(problem, "prior"), NOT_PRIOR),
     "Problem(simulator)": (
@@ -287,7 +310,7 @@ CASES = {
         "PLI",
         {
             "rounds": COUNT | st.none(),
-            "n_params": not_integer(at_least=10) | st.none(),
+            "n_params": not_integer(at_least=10),
             "n_sims": COUNT,
             "discrepancy": OBJECT | st.sampled_from([pliant.Gaussian(), pliant.Gaussian]),
             "family": OBJECT | st.sampled_from([pliant.TrustRegion(), pliant.SplineFlow]),
@@ -297,9 +320,12 @@ CASES = {
             "projection": OBJECT,
             "partition": OBJECT.filter(lambda v: v is not None),
             "noise_limit": POSITIVE,
+            "reuse": not_integer(at_least=0) | st.none(),
             "chunk_size": COUNT,
         },
     ),
+    **external("PythonSimulator", "function", len, {"vectorised": NOT_FLAG}),
+    **external("CommandSimulator", "command", ["cat"], {"read": NOT_CALLABLE}),
     **lazy("RejectionABC", {**ABC, "kernel": NOT_KERNEL, "quantile": SHARE | st.just(1e-6)}),
     **lazy("SMCABC", {**ABC, **SMC, "kernel": NOT_KERNEL}),
     **lazy(
@@ -401,6 +427,11 @@ CASES = {
     **lazy("Euclidean", {"scale": NOT_SCALE}),
     "infer(problem)": ("problem", option(infer, "problem"), OBJECT | st.just(PRIOR)),
     "infer(method)": ("method", option(infer, "method"), OBJECT | st.just(pliant.PLI)),
+    "infer(folder)": (
+        "folder",
+        option(infer, "folder"),
+        OBJECT.filter(lambda v: v is not None and not isinstance(v, str)),
+    ),
     "infer(seed)": ("seed", option(infer, "seed"), NOT_SEED),
     "infer(max_simulations)": (
         "max_simulations",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pliant.families.mixture import GaussianMixture as GaussianMixture
     from pliant.families.spline_flow import SplineFlow as SplineFlow
     from pliant.inference import infer as infer
+    from pliant.inference import resume as resume
     from pliant.kernels import EpanechnikovKernel as EpanechnikovKernel
     from pliant.kernels import ExponentialKernel as ExponentialKernel
     from pliant.kernels import GaussianKernel as GaussianKernel
@@ -41,12 +42,15 @@ if TYPE_CHECKING:
     from pliant.problem import Problem as Problem
     from pliant.result import Result as Result
     from pliant.result import load as load
+    from pliant.simulators.command import CommandSimulator as CommandSimulator
+    from pliant.simulators.python import PythonSimulator as PythonSimulator
     from pliant.training import Training as Training
 
 __version__ = "0.1.0"
 
 _MODULES = {
     "APT": "methods.apt",
+    "CommandSimulator": "simulators.command",
     "Concatenation": "embeddings",
     "DeepSet": "embeddings",
     "EffectiveSampleSize": "bandwidths.ess",
@@ -66,6 +70,7 @@ _MODULES = {
     "PartitionFunction": "partition",
     "Posterior": "posterior",
     "Problem": "problem",
+    "PythonSimulator": "simulators.python",
     "Quantile": "bandwidths.quantile",
     "RandomFeatureMMD": "discrepancies.random_features",
     "RatioKL": "discrepancies.ratio_kl",
@@ -80,6 +85,7 @@ _MODULES = {
     "Wasserstein": "discrepancies.wasserstein",
     "infer": "inference",
     "load": "result",
+    "resume": "inference",
 }
 
 __all__ = [*_MODULES, "tasks"]  # pyright: ignore[reportUnsupportedDunderAll]

@@ -1,5 +1,7 @@
 """Divisors that bring the features of an observation to the scale at which sets are compared."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -37,6 +39,15 @@ def feature_scale(
         pilot, calls = _pilot_spread(key, problem)
         return np.where(varies, own, pilot), calls
     return _pilot_spread(key, problem)
+
+
+def pilot_simulations(problem: Problem) -> int:
+    """The simulator calls that ``feature_scale`` will make."""
+    if not isinstance(problem.scale, str):
+        return 0
+    rows = np.asarray(problem.observed).reshape(problem.n_obs, -1)
+    own = problem.scale == "auto" and problem.n_obs >= _ENOUGH and np.all(np.ptp(rows, axis=0) > 0)
+    return 0 if own else math.prod(_PILOT)
 
 
 def with_feature_scale(

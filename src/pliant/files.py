@@ -4,11 +4,26 @@ import json
 import os
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+
+class StorageError(OSError):
+    """A file could not be written: the disk is full, or the folder is not there any more."""
+
+
+@contextmanager
+def storing(path: Path) -> Iterator[None]:
+    """Turn what the system says into a ``StorageError`` that names the file or folder."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise StorageError(f"{path} could not be written: {reason}.") from error
 
 
 def write_json(path: Path, data: Any) -> None:
@@ -53,16 +68,26 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
         raise ValueError(f"{path}: not a file of arrays, or damaged ({error}).") from error
 
 
+def remove_unfinished(folder: Path) -> None:
+    """Remove what processes left that were killed while they wrote into the folder."""
+    for path in folder.glob(f".*{_ASIDE}*") if folder.is_dir() else []:
+        path.unlink(missing_ok=True)
+
+
+_ASIDE = ".unfinished-"
+
+
 def _replace(path: Path, write: Any) -> None:
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with aside.open("wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+    aside = path.with_name(f".{path.name}{_ASIDE}{os.getpid()}")
+    with storing(path):
+        try:
+            with aside.open("wb") as file:
+                write(file)
+                file.flush()
+                os.fsync(file.fileno())
+            aside.replace(path)
+        finally:
+            aside.unlink(missing_ok=True)
 
 
 def _plain(data: Any) -> Any:

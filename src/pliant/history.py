@@ -25,7 +25,8 @@ class History:
     ``ess``, ``distance_min``, ``distance_median``, ``distance_se`` (standard error of one
     distance), ``noise_share`` (of the distances' variance), ``usable`` (share of draws),
     ``fit_steps``, ``held_out`` (loss of the fit), ``simulations`` and ``seconds`` so far; and
-    ``features`` where random features stand in for MMD's kernel.
+    ``features`` where random features stand in for MMD's kernel. Simulators outside of JAX add
+    ``busy``, the share of the workers' time that they had.
 
     A learned likelihood adds ``net_steps``, ``net_loss`` (minus the mean log density of held-out
     draws), ``networks`` (the effective number that is averaged) and ``disagreement`` (of these, in

@@ -13,6 +13,7 @@ from numpyro.distributions import Distribution
 from pliant.checks import check_numbers
 from pliant.prior import Prior, read_prior
 from pliant.simulators.base import AbstractSimulator
+from pliant.simulators.external import AbstractExternalSimulator
 from pliant.simulators.jax import JaxSimulator
 
 
@@ -23,7 +24,8 @@ class Problem(eqx.Module):
         prior: A dict of names to ``numpyro.distributions``, or one such distribution.
             Scalars, vectors and matrices on any support that numpyro can unconstrain.
         simulator: A JAX function ``f(key, theta) -> x`` for one draw, where ``theta`` has the
-            names and shapes of the prior, or a simulator object.
+            names and shapes of the prior; ``PythonSimulator`` for any other function, or
+            ``CommandSimulator`` for a program.
         observed: The measured data sets, ``(N, *event)``; ``event`` is the shape of one draw.
         scale: Divisors that bring the features of an observation to a common unit before sets
             are compared: "auto" takes them from the observations' own spread (from a pilot
@@ -48,12 +50,16 @@ class Problem(eqx.Module):
         scale: Any = "auto",
     ):
         self.prior = read_prior(prior)
-        self.simulator = _read_simulator(simulator)
         self.observed = _read_observed(observed)
+        self.simulator = _read_simulator(simulator, self.observed.shape[1:])
         theta = jax.eval_shape(self.prior.space.constrain, jnp.zeros(self.prior.dim))
         event = self.simulator.event_shape(theta)
         _check_event_shape(event, self.observed.shape)
         self.scale = _read_scale(scale, event)
+
+    def with_simulator(self, simulator: AbstractSimulator) -> "Problem":
+        """The same problem with another source of the same draws."""
+        return eqx.tree_at(lambda problem: problem.simulator, self, simulator)
 
     @property
     def n_obs(self) -> int:
@@ -66,7 +72,9 @@ class Problem(eqx.Module):
         return self.observed.shape[1:]
 
 
-def _read_simulator(simulator: Any) -> AbstractSimulator:
+def _read_simulator(simulator: Any, event: tuple[int, ...]) -> AbstractSimulator:
+    if isinstance(simulator, AbstractExternalSimulator):
+        return simulator.expecting(event)
     if isinstance(simulator, AbstractSimulator):
         return simulator
     if not callable(simulator):

@@ -32,7 +32,7 @@ class Display:
     def __init__(self, rounds: int, *, enabled: bool):
         self._rounds = rounds
         self._start = time.monotonic()
-        self._first: float | None = None
+        self._first: tuple[float, int] | None = None
         self._console = Console(file=sys.stderr)
         self._progress = Progress(
             SpinnerColumn(),
@@ -69,13 +69,19 @@ class Display:
             self._task, completed=row["round"], description=_fitting(parts, self._room())
         )
 
+    def simulating(self, made: int, wanted: int) -> None:
+        """Show how far the draws of a slow simulator are."""
+        text = f"simulating {made:,} of {wanted:,}"
+        self._progress.update(self._task, description=_fitting([text], self._room()))
+
     def _seconds_left(self, done: int) -> float:
-        """By the mean of the rounds after the first one, which also compiles."""
+        """By the mean of the rounds after the first one seen, which also compiles."""
         now = time.monotonic()
         if self._first is None:
-            self._first = now
+            self._first = now, done
             return (now - self._start) * (self._rounds - done)
-        return (now - self._first) / (done - 1) * (self._rounds - done)
+        then, first = self._first
+        return (now - then) / (done - first) * (self._rounds - done)
 
     def _room(self) -> int:
         counter = len(f"{self._rounds}/{self._rounds} rounds")

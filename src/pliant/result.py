@@ -12,6 +12,7 @@ import numpy as np
 
 from pliant.checks import check_path
 from pliant.config import decode, encode
+from pliant.failures import Failure
 from pliant.files import read_arrays, read_json, write_arrays, write_json
 from pliant.final_check import USABLE, FinalCheck
 from pliant.history import History
@@ -32,12 +33,13 @@ class Result:
         posterior: The posterior after the last good round.
         history: One row a round.
         status: "finished", or why the run ended early: "converged", "noise", "acceptance",
-            "tolerance", "failed", "diverged", "interrupted", "max_simulations", "max_seconds",
-            "callback".
+            "tolerance", "failed", "diverged", "storage", "interrupted", "max_simulations",
+            "max_seconds", "callback".
         message: The status in words, with what to do about it.
         method: The method with its options.
         seed: The seed of the run.
         observed_shape: The shape ``(N, *event)`` of the observations.
+        failures: Each kind of draw that failed: how many, and the first one.
         check: How well the posterior fits its target, where the method can tell: a learned
             likelihood can.
     """
@@ -49,6 +51,7 @@ class Result:
     method: AbstractMethod
     seed: int
     observed_shape: tuple[int, ...]
+    failures: tuple[Failure, ...] = ()
     check: FinalCheck | None = None
 
     def resampled(self) -> Posterior:
@@ -105,6 +108,7 @@ class Result:
                 "seed": self.seed,
                 "method": encode(self.method),
                 "observed_shape": self.observed_shape,
+                "failures": [failure._asdict() for failure in self.failures],
                 "space": {
                     "names": space.names,
                     "shapes": space.shapes,
@@ -127,7 +131,8 @@ def load(folder: str | Path, *, classes: Iterable[type] = ()) -> Result:
     """
     folder = check_path("folder", folder)
     if not (folder / "result.json").is_file():
-        raise FileNotFoundError(f"{folder} holds no result (there is no result.json in it).")
+        hint = " Its run is not finished: pliant.resume." if (folder / "run.json").exists() else ""
+        raise FileNotFoundError(f"{folder} holds no result (there is no result.json in it).{hint}")
     data = read_json(folder / "result.json")
     arrays = read_arrays(folder / "posterior.npz")
     rows = read_json(folder / "history.json")
@@ -144,6 +149,7 @@ def load(folder: str | Path, *, classes: Iterable[type] = ()) -> Result:
             method=method,
             seed=data["seed"],
             observed_shape=observed_shape,
+            failures=tuple(Failure(**failure) for failure in data.get("failures", ())),
             check=_read_check(arrays),
         )
     except (LookupError, TypeError, ValueError, AttributeError, NotImplementedError) as error:

@@ -45,8 +45,16 @@ def simulate_chunks(
     for start in range(0, n, size):
         rows = jnp.minimum(jnp.arange(start, start + size), n - 1)  # the last chunk is padded
         thetas = constrain_all(problem.prior.space, z[rows])
-        x, ok = problem.simulator.simulate(keys[rows], thetas, n_sims)
-        yield Chunk(start, min(size, n - start), thetas, x, ok)
+        count = min(size, n - start)
+        if problem.simulator.compiled or count == size:
+            x, ok = problem.simulator.simulate(keys[rows], thetas, n_sims)
+        else:  # no draw of a slow simulator is wasted on padding
+            new = jax.tree.map(lambda leaf, m=count: leaf[:m], thetas)
+            x, ok = problem.simulator.simulate(keys[rows[:count]], new, n_sims)
+            x, ok = (
+                jnp.concatenate([a, jnp.repeat(a[-1:], size - count, axis=0)]) for a in (x, ok)
+            )
+        yield Chunk(start, count, thetas, x, ok)
 
 
 def simulate_sets(

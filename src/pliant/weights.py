@@ -29,8 +29,9 @@ def log_weights(
     """Log-weights of eq. 12, ``power (log p - log q) + log kernel(D, beta_t)``.
 
     The partition function belongs to the target bandwidth ``beta``, so its power is
-    ``beta / beta_t``. Particles without a distance get ``-inf``.
+    ``beta / beta_t``. Particles without a distance get ``-inf``. Base weights are added.
     """
     correction = temper.power * (particles.log_prior - particles.log_q)
     likelihood = kernel.log_value(particles.distance, temper.bandwidth)
-    return correction + likelihood - particles.log_partition * (beta / temper.bandwidth)
+    log_w = correction + likelihood - particles.log_partition * (beta / temper.bandwidth)
+    return log_w if particles.log_base is None else log_w + particles.log_base

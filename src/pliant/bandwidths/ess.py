@@ -32,8 +32,14 @@ class EffectiveSampleSize(AbstractBandwidth):
     def step(
         self, particles: Particles, kernel: AbstractKernel, beta: float, last: Temper | None
     ) -> Temper:
-        """Solve ``ESS(beta_t) = fraction K`` between the target and the last bandwidth."""
-        wanted = self.fraction * len(particles.distance)
+        """Solve ``ESS(beta_t) = fraction K`` between the target and the last bandwidth.
+
+        Where earlier rounds are reused, K is the effective number of those drawn from the proposal.
+        """
+        drawn = len(particles.distance)
+        if particles.log_base is not None:
+            drawn = effective_sample_size(particles.log_base)
+        wanted = self.fraction * drawn
 
         def shortfall(log_bandwidth: float) -> float:
             temper = Temper(power=1.0, bandwidth=math.exp(log_bandwidth))

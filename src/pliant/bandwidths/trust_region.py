@@ -51,7 +51,7 @@ class TrustRegion(AbstractBandwidth):
 
         def excess(power: float, exponent: float, epsilon: float) -> float:
             log_w = log_weights(particles, kernel, _temper(power, exponent, beta), beta)
-            return divergence_from_uniform(log_w) - epsilon
+            return divergence_from_uniform(log_w, particles.log_base) - epsilon
 
         level = 0.0 if last is None else last.level
         if self.path == "paper":

@@ -1,4 +1,4 @@
-"""The commands ``run``, ``show``, ``eval`` and ``tasks``, and their options."""
+"""The commands ``run``, ``resume``, ``show``, ``eval`` and ``tasks``, and their options."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -64,16 +64,29 @@ def _option(panel: str, metavar: str, text: str, default: str | None = None, **m
     )
 
 
-_PROBLEM, _METHOD, _BUDGET, _OUTPUT = "Problem", "Method", "Budget", "Output"
+_PROBLEM, _METHOD, _BUDGET, _WORKERS, _OUTPUT = "Problem", "Method", "Budget", "Workers", "Output"
 _METRICS = "Options"
+
+
+_Dask = Annotated[
+    str | None,
+    _option(
+        _WORKERS,
+        "local|ADDRESS",
+        "Make the draws of a Python function or a program on a Dask cluster: on this machine's "
+        "cores, or by a scheduler such as tcp://host:8786.",
+        "as the simulator says",
+    ),
+]
 
 
 @app.command(
     epilog="Examples:\n\n"
     "[bold]pliant run slcp --n-obs 100 --out runs/slcp[/]\n\n"
     "[bold]pliant run my_model.py:problem --family gaussian-mixture --max-seconds 600[/]\n\n"
-    "Ctrl-C ends a run and saves its last finished round. Exit codes: 0 finished, or stopped by a "
-    "budget, by noise, or by too few acceptances; 1 failed; 2 a mistake in the command; 130 Ctrl-C."
+    "Ctrl-C ends a run and saves its last finished round; [bold]pliant resume[/] goes on. Exit "
+    "codes: 0 finished, or stopped by a budget, by noise, or by too few acceptances; 1 failed; 2 a "
+    "mistake in the command; 130 Ctrl-C."
 )
 def run(
     target: Annotated[
@@ -139,7 +152,7 @@ def run(
             _METHOD,
             "K",
             "Parameters to try in each round.",
-            "5000; with -abc 1000; with pli-accurate and apt 2000",
+            "5000; with -abc 1000; with a learned distance and apt 2000",
         ),
     ] = None,
     n_sims: Annotated[
@@ -172,12 +185,19 @@ def run(
     ] = None,
     max_simulations: Annotated[
         int | None,
-        _option(_BUDGET, "N", "Begin no round that would exceed so many simulations.", "no limit"),
+        _option(
+            _BUDGET,
+            "N",
+            "Begin no round that would exceed so many simulations. pli fits its numbers of "
+            "parameters and draws to it, unless they are given.",
+            "no limit",
+        ),
     ] = None,
     max_seconds: Annotated[
         float | None,
         _option(_BUDGET, "SECONDS", "Begin no round after this time.", "no limit"),
     ] = None,
+    dask: _Dask = None,
     out: Annotated[
         Path | None,
         _option(
@@ -219,9 +239,41 @@ def run(
             method=method,
             options=options,
             budget=budget,
+            dask=dask,
             given={name: value for name, value in given.items() if value is not None},
             overwrite=overwrite,
         )
+    raise typer.Exit(code)
+
+
+@app.command(epilog="Example:\n\n[bold]pliant resume runs/slcp-0[/]")
+def resume(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN", help="The folder of a [bold]pliant run[/].", show_default=False
+        ),
+    ],
+    max_simulations: Annotated[
+        int | None,
+        _option(_BUDGET, "N", "A new limit for all simulations of the run.", "the run's"),
+    ] = None,
+    max_seconds: Annotated[
+        float | None,
+        _option(_BUDGET, "SECONDS", "A new limit for the time of all its parts.", "the run's"),
+    ] = None,
+    dask: _Dask = None,
+    traceback: Annotated[
+        bool,
+        _option(_OUTPUT, _NO_VALUE, "Show where in Python an error came from.", flag="traceback"),
+    ] = False,
+) -> None:
+    """Go on with a run that was ended or killed, as if nothing had happened."""
+    budget = {"max_simulations": max_simulations, "max_seconds": max_seconds}
+    with mistakes(traceback=traceback):
+        from pliant.cli.run import resume_target
+
+        code = resume_target(folder, budget=budget, dask=dask)
     raise typer.Exit(code)
 
 

@@ -48,7 +48,7 @@ def mistakes(*, traceback: bool = False) -> Iterator[None]:
         if traceback and mistake.__cause__ is not None:
             raise mistake.__cause__ from None
         raise
-    except (ValueError, TypeError, FileExistsError, ImportError) as error:
+    except (ValueError, TypeError, FileExistsError, BlockingIOError, ImportError) as error:
         if traceback:
             raise
         raise UserError(first_line(error)) from error

@@ -12,10 +12,17 @@ from rich.text import Text
 from pliant.cli.run_folder import CONTENTS
 
 if TYPE_CHECKING:
+    from pliant.failures import Failure
     from pliant.history import History
     from pliant.metrics.table import Metric
 
-_COLOURS = {"finished": "green", "converged": "green", "failed": "red", "diverged": "red"}
+_COLOURS = {
+    "finished": "green",
+    "converged": "green",
+    "failed": "red",
+    "diverged": "red",
+    "storage": "red",
+}
 _ROUND = {
     "round": ("round", "d"),
     "bandwidth": ("bandwidth", ".3g"),
@@ -28,6 +35,8 @@ _ROUND = {
     "distance_se": ("error of D", ".2g"),
     "noise_share": ("noise", ".0%"),
     "disagreement": ("networks differ", ".2f"),
+    "usable": ("usable", ".0%"),
+    "busy": ("workers busy", ".0%"),
     "simulations": ("simulations", ",d"),
     "seconds": ("seconds", ".1f"),
 }
@@ -53,6 +62,12 @@ def print_status(out: Console, status: str, message: str) -> None:
     """The status in one word and the message."""
     style = f"bold {_COLOURS.get(status, 'yellow')}"
     say(out, Text.assemble((status, style), f": {message}"))
+
+
+def print_failures(out: Console, failures: "Sequence[Failure]") -> None:
+    """One line for each kind of draw that failed."""
+    for failure in failures:
+        say(out, f"failed draws: {failure}")
 
 
 def print_summary(out: Console, samples: Mapping[str, Any], truth: Mapping[str, Any]) -> None:
@@ -89,7 +104,7 @@ def print_files(out: Console, folder: Path) -> None:
     """The folder, and what is in it."""
     say(out, Text(f"{folder}/", style="bold"))
     for name, meaning in CONTENTS.items():
-        if (folder / name).is_file():
+        if (folder / name).exists():
             say(out, f"  {name:<14} {meaning}")
 
 

@@ -1,20 +1,34 @@
-"""``pliant run``: from a target and options to a folder with the result."""
+"""``pliant run`` and ``pliant resume``: from a target and options to a folder with the result."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 
 from pliant.cli.choices import build_method
-from pliant.cli.report import console, counted, print_files, print_status, print_summary, say
-from pliant.cli.run_folder import check_folder, named, write_run
-from pliant.cli.target import read_target
+from pliant.cli.dask import on_dask
+from pliant.cli.errors import UserError
+from pliant.cli.report import (
+    console,
+    counted,
+    print_failures,
+    print_files,
+    print_status,
+    print_summary,
+    say,
+)
+from pliant.cli.run_folder import begin_folder, check_folder, leave_folder, named, write_run
+from pliant.cli.target import Target, has_changed, read_config, read_target, read_target_again
+
+if TYPE_CHECKING:
+    from pliant.methods.base import AbstractMethod
+    from pliant.result import Result
 
 _NO_POSTERIOR = "No round gave a posterior, so nothing was written."
 _NOTHING = {"interrupted": "Interrupted before a round was finished: nothing was written."}
-_EXIT_CODES = {"failed": 1, "diverged": 1, "interrupted": 130}
+_EXIT_CODES = {"failed": 1, "diverged": 1, "storage": 1, "interrupted": 130}
 
 
 def run_target(
@@ -26,6 +40,7 @@ def run_target(
     method: str,
     options: Mapping[str, Any],
     budget: Mapping[str, Any],
+    dask: str | None,
     given: Mapping[str, Any],
     overwrite: bool,
 ) -> int:
@@ -39,6 +54,7 @@ def run_target(
         method: A name in ``METHODS``.
         options: Of the method, by the command line's names; None keeps a default.
         budget: ``max_simulations`` and ``max_seconds`` for ``pliant.infer``.
+        dask: "local", the address of a Dask scheduler, or None.
         given: What was given on the command line, for the record.
         overwrite: Whether a result in the folder may be replaced.
 
@@ -53,32 +69,88 @@ def run_target(
     try:
         with Console(stderr=True).status("loading"):
             _keep_compiled_code()
+            from pliant.budget import within_budget
             from pliant.inference import infer
-            from pliant.prior import Prior
 
             target = read_target(text, n_obs, seed)
             problem = target.problem
             inference = build_method(method, problem.n_obs, **options)
-        cost = inference.simulations_per_round(problem)
-        say(
-            out,
-            f"{text}: {counted(problem.n_obs, 'observation')}, "
-            f"{counted(problem.prior.dim, 'parameter')}; "
-            f"{counted(inference.rounds, 'round')} of up to {counted(cost, 'simulation')}",
-        )
-        result = infer(problem, inference, seed=seed, **budget)
+            inference = within_budget(inference, problem, budget["max_simulations"])
+        _announce(out, target, inference)
+        with on_dask(problem, dask) as spread:
+            made = begin_folder(folder, target, inference, seed, given)
+            try:
+                result = infer(spread, inference, seed=seed, folder=folder, **budget)
+            finally:
+                leave_folder(folder, made)
     except KeyboardInterrupt:
         typer.echo(_NOTHING["interrupted"], err=True)
         return _EXIT_CODES["interrupted"]
+    return _finish(out, folder, target, result)
+
+
+def resume_target(folder: Path, *, budget: Mapping[str, Any], dask: str | None) -> int:
+    """Go on with a run, and print what came out.
+
+    Args:
+        folder: Of a run by ``pliant run``.
+        budget: ``max_simulations`` and ``max_seconds``; None keeps those of the run.
+        dask: "local", the address of a Dask scheduler, or None.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        UserError, TypeError, ValueError: If there is no such run, its target cannot be read
+            again or has changed, or another process works on it.
+    """
+    if not (folder / "run.json").is_file():
+        raise UserError(f"{folder} holds no run that can be resumed (there is no run.json in it).")
+    config = read_config(folder)
+    out = console()
+    try:
+        with Console(stderr=True).status("loading"):
+            _keep_compiled_code()
+            from pliant.inference import resume
+
+            target = read_target_again(config)
+        if has_changed(target, config):
+            say(out, f"{target.text} has changed since the run: it goes on with the new file.")
+        with on_dask(target.problem, dask) as spread:
+            result = resume(folder, spread, **budget)
+    except KeyboardInterrupt:
+        typer.echo(_kept(folder), err=True)
+        return _EXIT_CODES["interrupted"]
+    return _finish(out, folder, target, result)
+
+
+def _announce(out: Console, target: Target, method: "AbstractMethod") -> None:
+    problem = target.problem
+    say(
+        out,
+        f"{target.text}: {counted(problem.n_obs, 'observation')}, "
+        f"{counted(problem.prior.dim, 'parameter')}; {counted(method.rounds, 'round')} of up to "
+        f"{counted(method.simulations_per_round(problem), 'simulation')}",
+    )
+
+
+def _finish(out: Console, folder: Path, target: Target, result: "Result") -> int:
+    """Print how the run ended, and write samples and pictures."""
+    from pliant.prior import Prior
 
     print_status(out, result.status, result.message)
     if result.check is not None:
         say(out, result.check.words)
+    print_failures(out, result.failures)
     if isinstance(result.posterior.density, Prior):
-        typer.echo(_NOTHING.get(result.status, _NO_POSTERIOR), err=True)
+        kept = (folder / "run.json").exists()
+        text = _kept(folder) if kept else _NOTHING.get(result.status, _NO_POSTERIOR)
+        typer.echo(text, err=True)
         return _EXIT_CODES.get(result.status, 1)
+    if result.status == "storage":
+        return _EXIT_CODES["storage"]
     with Console(stderr=True).status("writing"):
-        samples = write_run(folder, result, target, given, overwrite=overwrite)
+        samples = write_run(folder, result, target)
     out.print()
     print_summary(out, samples, {} if target.truth is None else named(target.truth))
     last = result.history[-1]
@@ -89,6 +161,10 @@ def run_target(
     )
     print_files(out, folder)
     return _EXIT_CODES.get(result.status, 0)
+
+
+def _kept(folder: Path) -> str:
+    return f"No round was finished, but the draws are kept: pliant resume {folder} goes on."
 
 
 def _keep_compiled_code() -> None:

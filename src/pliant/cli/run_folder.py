@@ -1,5 +1,6 @@
 """The folder of a run: the result, and with it how it was made, samples and pictures."""
 
+import contextlib
 import os
 import platform
 import shlex
@@ -15,9 +16,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from pliant.cli.target import Target
+    from pliant.methods.base import AbstractMethod
     from pliant.result import Result
 
 CONTENTS = {
+    "run.json": "what the run was asked to do; pliant resume goes on with it",
+    "rounds": "the last rounds",
+    "simulations": "the draws of a simulator that is not written in JAX",
     "result.json": "status and options",
     "posterior.npz": "the posterior; read all three with pliant.load",
     "history.json": "one row a round",
@@ -40,6 +45,11 @@ def check_folder(folder: Path, *, overwrite: bool) -> None:
         raise UserError(
             f"{folder} holds a result already. Choose another --out, or --overwrite it."
         )
+    if (folder / "run.json").exists() and not overwrite:
+        raise UserError(
+            f"{folder} holds a run that is not finished. pliant resume {folder} goes on with it; "
+            "or choose another --out, or --overwrite it."
+        )
     existing = next(p for p in (folder, *folder.absolute().parents) if p.exists())
     if not existing.is_dir():
         raise UserError(f"--out: {existing} is a file, not a folder.")
@@ -47,28 +57,55 @@ def check_folder(folder: Path, *, overwrite: bool) -> None:
         raise UserError(f"--out: {existing} cannot be written to.")
 
 
-def write_run(
-    folder: Path, result: "Result", target: "Target", given: Mapping[str, Any], *, overwrite: bool
-) -> dict[str, Any]:
-    """Write everything. The result comes first, so that nothing later can lose it.
+def begin_folder(
+    folder: Path, target: "Target", method: "AbstractMethod", seed: int, given: Mapping[str, Any]
+) -> list[Path]:
+    """Write how the run is made, in place of any other that was there.
 
     Args:
         folder: It is made if it does not exist.
-        result: What ``infer`` returned.
-        target: What was inferred.
+        target: What is inferred.
+        method: With its options.
+        seed: Of the run.
         given: The options of the command line by their names, without those left out.
-        overwrite: Whether a result that is there may be replaced.
+
+    Returns:
+        The folders that were made, the innermost first.
+    """
+    from pliant.files import write_json
+    from pliant.run_store import remove_run
+
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+
+    remove_run(folder)
+    for name in CONTENTS:
+        if (folder / name).is_file():
+            (folder / name).unlink()
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / "config.json", _config(method, seed, target, given))
+    return made
+
+
+def leave_folder(folder: Path, made: list[Path]) -> None:
+    """Take back what ``begin_folder`` did, if the run came to nothing."""
+    if not (folder / "run.json").exists():
+        (folder / "config.json").unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # something else is in there
+            for path in made:
+                path.rmdir()
+
+
+def write_run(folder: Path, result: "Result", target: "Target") -> dict[str, Any]:
+    """Write samples and pictures beside the result, which is there already.
 
     Returns:
         The samples, by name.
     """
-    from pliant.files import write_arrays, write_json
+    from pliant.files import write_arrays
     from pliant.plots.history import plot_history
     from pliant.plots.pairs import plot_pairs
 
-    (folder / "metrics.json").unlink(missing_ok=True)  # those of a result that is replaced
-    result.save(folder, overwrite=overwrite)
-    write_json(folder / "config.json", _config(result, target, given))
+    (folder / "metrics.json").unlink(missing_ok=True)  # those of the run before it was resumed
     samples = named(result.posterior.sample(N_SAMPLES, seed=result.seed))
     write_arrays(folder / "samples.npz", samples)
 
@@ -108,13 +145,14 @@ def _python(value: Any) -> Any:
     return f"{value['class']}({', '.join(f'{name}={v}' for name, v in changed.items())})"
 
 
-def _config(result: "Result", target: "Target", given: Mapping[str, Any]) -> dict[str, Any]:
+def _config(
+    method: "AbstractMethod", seed: int, target: "Target", given: Mapping[str, Any]
+) -> dict[str, Any]:
     import jax
     import numpy as np
 
     from pliant.config import encode
 
-    method: Any = result.method
     problem = target.problem
     truth = {} if target.truth is None else named(target.truth)
     return {
@@ -122,7 +160,7 @@ def _config(result: "Result", target: "Target", given: Mapping[str, Any]) -> dic
         "target": target.text,
         "file": target.file,
         "n_obs": problem.n_obs,
-        "seed": result.seed,
+        "seed": seed,
         "given": dict(given),
         "resolved": encode(method.resolved(problem)),
         "changed": changed_options(method),

@@ -8,6 +8,7 @@ from pliant.cli.errors import UserError
 from pliant.cli.run_folder import N_SAMPLES, changed_options, named
 
 if TYPE_CHECKING:
+    from pliant.failures import Failure
     from pliant.history import History
 
 
@@ -22,6 +23,7 @@ class SavedRun:
     changed: dict[str, Any]
     history: "History"
     samples: dict[str, Any]
+    failures: "list[Failure]"
     config: dict[str, Any]
     """Empty for a result that was saved from Python."""
 
@@ -33,10 +35,13 @@ def read_run(folder: Path) -> SavedRun:
         UserError: If the folder holds none.
         ValueError: If a file is damaged.
     """
+    from pliant.failures import Failure
     from pliant.files import read_arrays, read_json
     from pliant.history import History
 
     if not (folder / "result.json").is_file():
+        if (folder / "run.json").is_file():
+            raise UserError(f"{folder}: not finished. pliant resume {folder} goes on with it.")
         raise UserError(f"{folder} holds no run (there is no result.json in it).")
     try:
         data = read_json(folder / "result.json")
@@ -58,6 +63,7 @@ def read_run(folder: Path) -> SavedRun:
             changed=changed,
             history=history,
             samples=samples,
+            failures=[Failure(**failure) for failure in data.get("failures", ())],
             config=config,
         )
     except FileNotFoundError as error:

@@ -5,6 +5,7 @@ from pathlib import Path
 from pliant.cli.report import (
     console,
     counted,
+    print_failures,
     print_files,
     print_history,
     print_status,
@@ -31,6 +32,7 @@ def print_run(folder: Path) -> None:
     changed = ", ".join(f"{name}={value}" for name, value in run.changed.items())
     say(out, f"{what}, {run.method}({changed})\n")
     print_history(out, run.history)
+    print_failures(out, run.failures)
     out.print()
     print_summary(out, run.samples, run.config.get("truth", {}))
     out.print()

@@ -64,6 +64,39 @@ def read_target(text: str, n_obs: int | None, seed: int) -> Target:
     return _read_file(text, Path(path), name)
 
 
+def read_config(folder: Path) -> dict[str, Any]:
+    """How a run of ``pliant run`` was made.
+
+    Raises:
+        UserError: If the folder does not say, or the file is damaged.
+    """
+    from pliant.files import read_json
+
+    if not (folder / "config.json").is_file():
+        raise UserError(
+            f"{folder} does not say which problem it solves (there is no config.json in it). A "
+            "result that was saved from Python is scored there, by pliant.metrics.table.evaluate, "
+            "and a run is resumed there, by pliant.resume."
+        )
+    config = read_json(folder / "config.json")
+    if not isinstance(config, dict) or not {"target", "file", "n_obs", "seed"} <= set(config):
+        raise UserError(f"{folder}: config.json is damaged or of another version.")
+    return config
+
+
+def read_target_again(config: dict[str, Any]) -> Target:
+    """The target of a run; a user's file is found from any working directory."""
+    text, n_obs = config["target"], config["n_obs"]
+    if is_file(text):
+        text, n_obs = f"{config['file']['path']}:{text.rpartition(':')[2]}", None
+    return read_target(text, n_obs, config["seed"])
+
+
+def has_changed(target: Target, config: dict[str, Any]) -> bool:
+    """Whether a user's file is another one since the run."""
+    return target.file is not None and target.file["sha256"] != config["file"]["sha256"]
+
+
 def _read_task(name: str, n_obs: int, seed: int) -> Target:
     from pliant import tasks
 
@@ -110,12 +143,15 @@ def _execute(path: Path) -> Any:
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
+    import cloudpickle
+
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise UserError(f"{path}: not a Python file.")
     module = importlib.util.module_from_spec(spec)
     shadowed = sys.modules.get(path.stem)
     sys.modules[path.stem] = module  # dataclasses and pickle look their module up by name
+    cloudpickle.register_pickle_by_value(module)  # workers need not find the file
     try:
         _guarded(path, lambda: spec.loader.exec_module(module))  # pyright: ignore
     except UserError:

@@ -45,6 +45,7 @@ from pliant.methods.base import (
 from pliant.particles import Particles, divergence_from_uniform, effective_sample_size
 from pliant.partition import PartitionFunction, PreparedPartition
 from pliant.problem import Problem
+from pliant.reuse import Earlier, pooled
 from pliant.training import Training
 from pliant.weights import Temper, log_weights
 
@@ -52,6 +53,8 @@ from pliant.weights import Temper, log_weights
 # short ones see covariances too (SLCP, N = 100: the correlation's spread is 2.4 instead of
 # 3.2 times the exact one), and two long ones reach parameters that are far off.
 _LENGTHSCALES = (2.0, 4.0, 8.0, 16.0, 128.0, 1024.0)
+_PARAMETERS = 5000  # in a round, unless a budget allows fewer
+_LEARNED_PARAMETERS = 2000
 _LEARNED_DRAWS = 20  # draws of each parameter, where single draws are learned from
 _MOST_CHANGE = 4.0  # of a calibrated bandwidth in one round, as a factor
 _WIDE = 0.2  # of the log-likelihood: such a posterior is more than twice as wide as the last
@@ -67,7 +70,8 @@ class PLI(AbstractMethod):
 
     Args:
         rounds: The number of rounds T.
-        n_params: Parameters in a round, the paper's K.
+        n_params: Parameters in a round, the paper's K; None for 5000, or 2000 with a learned
+            discrepancy, or for what ``max_simulations`` allows.
         n_sims: Draws for each parameter, the paper's M; None for ``max(N, 100)``: fewer make
             distances so noisy that the posterior contracts to a wrong point. A learned
             discrepancy needs 20.
@@ -88,12 +92,15 @@ class PLI(AbstractMethod):
             more than this share of their variance while eta is above zero; None never stops
             it. With M = N the share is 0.75 at the exact posterior of a location model, and
             0.96 at half its width.
+        reuse: How many earlier rounds' simulations are weighted into each round, by the densities
+            that they were drawn from. Not for a learned discrepancy, which learns from them
+            anyway, nor for the projection "i".
         chunk_size: Parameters that are simulated at a time; None to bound the memory. It
             does not change the result.
     """
 
     rounds: int = eqx.field(static=True, default=20)
-    n_params: int = eqx.field(static=True, default=5000)
+    n_params: int | None = eqx.field(static=True, default=None)
     n_sims: int | None = eqx.field(static=True, default=None)
     discrepancy: AbstractDiscrepancy | AbstractLearnedDiscrepancy = MMD(lengthscales=_LENGTHSCALES)
     family: AbstractFamily = SplineFlow()
@@ -103,11 +110,13 @@ class PLI(AbstractMethod):
     projection: Literal["m", "i"] = eqx.field(static=True, default="m")
     partition: PartitionFunction | None = None
     noise_limit: float | None = eqx.field(static=True, default=0.9)
+    reuse: int = eqx.field(static=True, default=0)
     chunk_size: int | None = eqx.field(static=True, default=None)
 
     def __check_init__(self):
         check_integer("rounds", self.rounds, at_least=1)
-        check_integer("n_params", self.n_params, at_least=FEWEST_PARTICLES)
+        if self.n_params is not None:
+            check_integer("n_params", self.n_params, at_least=FEWEST_PARTICLES)
         if self.n_sims is not None:
             check_integer("n_sims", self.n_sims, at_least=1)
         kinds = (AbstractDiscrepancy, AbstractLearnedDiscrepancy)
@@ -127,6 +136,9 @@ class PLI(AbstractMethod):
             check_real("noise_limit", self.noise_limit, above=0)
         if self.chunk_size is not None:
             check_integer("chunk_size", self.chunk_size, at_least=1)
+        check_integer("reuse", self.reuse, at_least=0)
+        if self.reuse and (self.learns or self.projection == "i"):
+            raise ValueError("reuse: it needs a discrepancy that is measured, and projection='m'.")
 
     def _check_calibration(self, beta: str) -> None:
         if beta != "calibrated":
@@ -174,17 +186,23 @@ class PLI(AbstractMethod):
         Args:
             **options: Anything that PLI takes, in place of these settings.
         """
-        settings = {"n_params": 2000, "n_sims": _LEARNED_DRAWS, "discrepancy": LikelihoodKL()}
-        return cls(**{**settings, **options})
+        return cls(**{"discrepancy": LikelihoodKL(), **options})
 
     def resolved(self, problem: Problem) -> "PLI":
         """The same options, with those that depend on the number of observations filled in."""
         beta = self.beta if self.beta == "calibrated" else self._first_beta(problem)
-        return dataclasses.replace(self, n_sims=self._n_sims(problem), beta=beta)
+        return dataclasses.replace(
+            self, n_params=self._n_params, n_sims=self._n_sims(problem), beta=beta
+        )
+
+    @property
+    def learns(self) -> bool:
+        """Whether the discrepancy is learned."""
+        return isinstance(self.discrepancy, AbstractLearnedDiscrepancy)
 
     def simulations_per_round(self, problem: Problem) -> int:
         """K times M."""
-        return self.n_params * self._n_sims(problem)
+        return self._n_params * self._n_sims(problem)
 
     def init(self, key: Key[Array, ""], problem: Problem) -> tuple["PLIState", int]:
         """Fix the features' scales and prepare what depends on the observations alone."""
@@ -222,7 +240,12 @@ class PLI(AbstractMethod):
         cost = self.simulations_per_round(problem)
         if n_usable < FEWEST_PARTICLES:
             row = {"usable": measurement.usable}
-            return Outcome(state, row, cost, nothing_usable(n_usable, self.n_params))
+            return Outcome(state, row, cost, nothing_usable(n_usable, self._n_params))
+        if self.reuse:
+            newest = Earlier(state.density, particles)
+            particles = pooled(problem, newest, state.earlier, rounds=self.reuse + 1)
+            earlier = (newest, *state.earlier)[: self.reuse]
+            state = dataclasses.replace(state, earlier=earlier)
 
         beta, last = self._target(state, particles, measurement)
         temper = self.bandwidth.step(particles, self.kernel, beta, last)
@@ -264,9 +287,8 @@ class PLI(AbstractMethod):
 
     def _is_settled(self, temper: Temper, beta: float, row: dict[str, float | int]) -> bool:
         """Whether the proposal was the target already: distances without noise can tell."""
-        learned = isinstance(self.discrepancy, AbstractLearnedDiscrepancy)
         whole = temper.power == 1 and temper.bandwidth == beta
-        return learned and whole and row["kl"] < _SETTLED
+        return self.learns and whole and row["kl"] < _SETTLED
 
     def check(self, key: Key[Array, ""], problem: Problem, state: "PLIState") -> FinalCheck | None:
         """Weigh new draws of the posterior by ``p L / q``, where L is learned.
@@ -301,7 +323,7 @@ class PLI(AbstractMethod):
     ) -> tuple[Particles, Measurement, Any]:
         """Draw parameters from the last posterior, and measure their distances."""
         proposal = problem.prior if state.density is None else state.density
-        z = proposal.sample(sample_key, self.n_params)
+        z = proposal.sample(sample_key, self._n_params)
         if isinstance(state.discrepancy, AbstractLearnedDiscrepancy):
             z, measurement, measured = learn_and_measure(
                 measure_key,
@@ -340,11 +362,16 @@ class PLI(AbstractMethod):
         proposal = problem.prior if last is None else last
         return self.family.fit_reverse(key, z, weights, proposal, last)
 
+    @property
+    def _n_params(self) -> int:
+        if self.n_params is not None:
+            return self.n_params
+        return _LEARNED_PARAMETERS if self.learns else _PARAMETERS
+
     def _n_sims(self, problem: Problem) -> int:
         if self.n_sims is not None:
             return self.n_sims
-        learned = isinstance(self.discrepancy, AbstractLearnedDiscrepancy)
-        return _LEARNED_DRAWS if learned else max(problem.n_obs, 100)
+        return _LEARNED_DRAWS if self.learns else max(problem.n_obs, 100)
 
     def _first_beta(self, problem: Problem) -> float:
         if self.beta is None or isinstance(self.beta, str):
@@ -369,6 +396,8 @@ class PLIState(eqx.Module):
     """Whether noise dominated the distances of the round."""
     settled: bool = False
     """Whether the round's proposal was nearly the target already."""
+    earlier: tuple[Earlier, ...] = ()
+    """Rounds whose simulations are used again, the newest first."""
 
 
 def _particles(
@@ -411,7 +440,7 @@ def _row(
         "bandwidth": temper.bandwidth,
         "eta": temper.bandwidth / beta - 1,
         "beta": beta,
-        "kl": divergence_from_uniform(log_w),
+        "kl": divergence_from_uniform(log_w, particles.log_base),
         "ess": effective_sample_size(log_w),
         **distance_row(measurement),
     }

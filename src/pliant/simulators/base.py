@@ -13,6 +13,11 @@ class AbstractSimulator(eqx.Module):
     the batch that it is computed in: any chunking gives the same draws.
     """
 
+    @property
+    @abc.abstractmethod
+    def compiled(self) -> bool:
+        """Whether batches should have one size, as each other one is compiled anew."""
+
     @abc.abstractmethod
     def event_shape(self, theta: PyTree) -> tuple[int, ...]:
         """The shape of one draw, checked with one parameter ``theta`` of the prior.

@@ -16,6 +16,11 @@ class JaxSimulator(AbstractSimulator):
 
     function: Callable[[Any, Any], Any] = eqx.field(static=True)
 
+    @property
+    def compiled(self) -> bool:
+        """Yes."""
+        return True
+
     def event_shape(self, theta: PyTree) -> tuple[int, ...]:
         """Trace the function once, without running it."""
         try:

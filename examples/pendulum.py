@@ -1,0 +1,54 @@
+"""A pendulum identified from recordings: length and damping, from noisy angles.
+
+    python examples/pendulum.py
+    pliant run examples/pendulum.py:problem --family gaussian
+
+``pendulum_recordings.csv`` has twelve swings, one a row: the angle in radians, 40 times in two
+seconds. Every swing was let go at about half a radian, by hand, so that nobody knows where exactly.
+(The recordings are made by this very model, with ``TRUTH``, so that the answer is known.)
+"""
+
+from pathlib import Path
+
+import numpy as np
+import numpyro.distributions as dist
+
+import pliant
+
+RECORDINGS = Path(__file__).with_name("pendulum_recordings.csv")
+TRUTH = {"length": 0.6, "damping": 0.25}  # m, 1/s
+STEPS, STEP, GRAVITY = 40, 0.05, 9.81
+SUBSTEPS = 5
+
+
+def swings(rng: np.random.Generator, theta: dict[str, float], n: int) -> np.ndarray:
+    """``n`` swings at once: angles ``(n, 40)``, by the leapfrog method."""
+    angle = 0.5 + 0.05 * rng.normal(size=n)
+    speed = 0.05 * rng.normal(size=n)
+    h, out = STEP / SUBSTEPS, np.zeros((n, STEPS))
+    for step in range(STEPS):
+        for _ in range(SUBSTEPS):
+            angle = angle + h / 2 * speed
+            pull = -GRAVITY / theta["length"] * np.sin(angle) - theta["damping"] * speed
+            speed = speed + h * pull
+            angle = angle + h / 2 * speed
+        out[:, step] = angle
+    return out + 0.01 * rng.normal(size=out.shape)
+
+
+problem = pliant.Problem(
+    prior={"length": dist.Uniform(0.2, 2.0), "damping": dist.LogNormal(-1.0, 0.7)},
+    simulator=pliant.PythonSimulator(swings, vectorised=True),
+    observed=np.loadtxt(RECORDINGS, delimiter=","),
+)
+method = pliant.PLI(n_params=500, family=pliant.Gaussian())
+
+
+def main() -> None:
+    """Identify the pendulum."""
+    result = pliant.infer(problem, method)
+    print(f"{result.status}: {result.message}\n{result.posterior.summary()}\ntruth: {TRUTH}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""``--dask``: a cluster's workers for the simulations of a run."""
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pliant.cli.errors import UserError
+
+if TYPE_CHECKING:
+    from pliant.problem import Problem
+
+_SECONDS = 30  # to reach a scheduler
+
+
+@contextmanager
+def on_dask(problem: "Problem", address: str | None) -> Iterator["Problem"]:
+    """The problem, whose draws are made on a Dask cluster.
+
+    Args:
+        problem: With a simulator that is not written in JAX.
+        address: "local" starts a worker process for each core of this machine; else the address
+            of a scheduler; None leaves the problem as it is.
+
+    Raises:
+        UserError: If the simulator is a JAX function, or there is no such scheduler.
+        ImportError: If Dask is not installed.
+    """
+    if address is None:
+        yield problem
+        return
+    from pliant.simulators.external import AbstractExternalSimulator
+
+    if not isinstance(problem.simulator, AbstractExternalSimulator):
+        raise UserError(
+            "--dask: only a PythonSimulator or a CommandSimulator runs on other machines; a JAX "
+            "function is compiled for this one."
+        )
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise ImportError("--dask needs Dask: pip install 'pliant[dask]'.") from error
+    try:
+        cluster = (
+            LocalCluster(threads_per_worker=1, dashboard_address=":0")
+            if address == "local"
+            else None
+        )
+        client = Client(address if cluster is None else cluster, timeout=_SECONDS)
+    except (OSError, ValueError) as error:
+        raise UserError(f"--dask: {address} does not answer: {error}") from error
+    try:
+        executor = client.get_executor()
+        yield problem.with_simulator(
+            dataclasses.replace(problem.simulator, executor=executor, workers=None)
+        )
+    finally:
+        client.close()
+        if cluster is not None:
+            cluster.close()

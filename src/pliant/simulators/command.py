@@ -1,0 +1,122 @@
+"""Simulators that are programs: one run of a command makes one draw."""
+
+import shutil
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Literal
+
+import equinox as eqx
+from jaxtyping import PyTree
+
+from pliant.simulators.external import AbstractExternalSimulator
+from pliant.simulators.process import FORMATS, CommandCall, end_all, placeholders
+
+
+class CommandSimulator(AbstractExternalSimulator):
+    """An external program, such as ``["./model", "--beta", "{beta}", "--seed", "{seed}"]``.
+
+    Every run has a scratch folder of its own, which is its working directory and is always
+    removed, and no shell. ``{name}`` stands for a parameter (the entries of an array have commas
+    between them), ``{seed}`` for an integer of 31 bits, different for each draw. A file
+    ``parameters.json`` in the scratch folder holds all of them.
+
+    A run fails if the program ends with another code than zero, takes longer than ``timeout``, or
+    writes something that cannot be read; the failure keeps the tail of its standard error.
+
+    Args:
+        command: The program and its arguments. Words that name files or folders which exist
+            are taken relative to the directory where Python is now.
+        read: Where the draw is: standard output as "json", "csv" or "npy", the name of a file
+            with such an ending that the program writes, or a function of the scratch
+            folder's path. Standard output is the file ``stdout`` there.
+        timeout: Seconds after which the program is killed with all that it started; None for no
+            limit.
+        workers: How many run at a time; None for one.
+        executor: Any ``concurrent.futures.Executor``, to run on other machines.
+        on_failure: "count" goes on without a draw that fails; "raise" raises.
+        event: The shape of a draw; None for that of the observations.
+    """
+
+    command: tuple[str, ...] = eqx.field(static=True)
+    read: str | Callable[[Path], Any] = eqx.field(static=True)
+    timeout: float | None = eqx.field(static=True)
+    workers: int | None = eqx.field(static=True)
+    executor: Executor | None = eqx.field(static=True)
+    on_failure: Literal["count", "raise"] = eqx.field(static=True)
+    event: tuple[int, ...] | None = eqx.field(static=True)
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        read: str | Callable[[Path], Any] = "json",
+        timeout: float | None = None,
+        workers: int | None = None,
+        executor: Executor | None = None,
+        on_failure: Literal["count", "raise"] = "count",
+        event: tuple[int, ...] | None = None,
+    ):
+        self.command = _read_command(command)
+        self.read = _read_reader(read)
+        self.timeout = timeout
+        self.workers = workers
+        self.executor = executor
+        self.on_failure = on_failure
+        self.event = event
+
+    @property
+    def whole_sets(self) -> bool:
+        """A run makes one draw."""
+        return False
+
+    def event_shape(self, theta: PyTree) -> tuple[int, ...]:
+        """As it was given, or as the observations have it; the command's names are checked."""
+        names = {*(theta if isinstance(theta, dict) else ["theta"]), "seed"}
+        unknown = sorted(placeholders(self.command) - names)
+        if unknown:
+            raise ValueError(
+                f"command: {{{unknown[0]}}} is no parameter; expected names of {sorted(names)}."
+            )
+        return super().event_shape(theta)
+
+    def call(self) -> CommandCall:
+        """The command, and how its output is read."""
+        assert self.event is not None
+        return CommandCall(self.command, self.read, self.timeout, self.event)
+
+    def own_pool(self, workers: int) -> tuple[Callable[[], Executor], Callable[[], Any]]:
+        """Threads, as the programs are processes of their own."""
+        pool = ThreadPoolExecutor(workers)
+
+        def abandon() -> None:
+            end_all()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+        return (lambda: pool), abandon
+
+
+def _read_command(command: Any) -> tuple[str, ...]:
+    words = [str(word) for word in command] if isinstance(command, list | tuple) else []
+    if not words or not all(isinstance(word, str | Path) for word in command):
+        raise TypeError(
+            'command: expected a list of words such as ["./model", "--seed", "{seed}"], got '
+            f"{command!r}."
+        )
+    program = shutil.which(words[0])
+    if program is None:
+        raise ValueError(f"command: there is no program {words[0]!r} that can be run.")
+    rest = [str(Path(word).resolve()) if word and Path(word).exists() else word for word in words]
+    return (str(Path(program).absolute()), *rest[1:])
+
+
+def _read_reader(read: Any) -> str | Callable[[Path], Any]:
+    if callable(read):
+        return read
+    name = isinstance(read, str) and not Path(read).is_absolute() and Path(read).suffix[1:]
+    if read in FORMATS or name in FORMATS:
+        return read
+    raise ValueError(
+        'read: expected "json", "csv" or "npy" for standard output, the name of a file with such '
+        f"an ending, or a function of the scratch folder, got {read!r}."
+    )

@@ -1,0 +1,276 @@
+"""Draws handed out to workers in pieces, sized by the run time that was measured."""
+
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    wait,
+)
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import cloudpickle
+import numpy as np
+from jaxtyping import Bool, Float, Int, UInt
+
+from pliant.simulators.worker import (
+    CRASH,
+    KINDS,
+    Call,
+    Drawn,
+    Piece,
+    WorkerSetupError,
+    make_piece,
+    run_piece,
+)
+
+_SECONDS = 0.25  # of work in a piece: long for any executor's overhead, short for a person
+_AHEAD = 2  # pieces for each worker that are handed out at a time, so that none has to wait
+_ATTEMPTS = 4  # of a draw that ends its worker, alone
+
+
+class SimulatorError(Exception):
+    """The simulator cannot go on; the message says why."""
+
+
+class Request(NamedTuple):
+    """Draws that are wanted: n of each of K parameters."""
+
+    names: tuple[str, ...] | None
+    """Of the parameter's entries; None if it is a single array."""
+    keys: UInt[np.ndarray, "K words"]
+    values: tuple[Float[np.ndarray, "K *shape"], ...]
+    """Each entry of the parameters, in double precision."""
+    n: int
+    event: tuple[int, ...]
+    dtype: str
+    whole_sets: bool
+    """Whether one call makes all draws of a parameter."""
+
+    def piece(self, number: int, places: Int[np.ndarray, " D"]) -> Piece:
+        """The draws at some places of the flattened table ``(K, n)``, which are in order."""
+        parameter, draw = np.divmod(places, self.n)
+        some, parameter = np.unique(parameter, return_inverse=True)
+        return Piece(
+            number=number,
+            names=self.names,
+            keys=self.keys[some],
+            values=tuple(values[some] for values in self.values),
+            parameter=parameter,
+            draw=draw,
+            event=self.event,
+            dtype=self.dtype,
+            whole_sets=self.whole_sets,
+        )
+
+
+class Pool(NamedTuple):
+    """Where pieces are made."""
+
+    workers: int
+    """How many work at a time."""
+    executor: Callable[[], Executor] | None
+    """Gives the executor, or a new one after it broke; None makes the pieces right here."""
+    replaceable: bool
+    """Whether a broken executor is replaced."""
+    abandon: Callable[[], Any]
+    """Ends what is under way, when the run is interrupted."""
+
+
+def draw_pieces(
+    call: Call, request: Request, wanted: Bool[np.ndarray, "K n"], pool: Pool
+) -> Iterator[tuple[Int[np.ndarray, " D"], Drawn]]:
+    """Make the wanted draws, and give each piece as soon as it is finished.
+
+    One draw of each of the first parameters comes first, so that a simulator which fails
+    everywhere is found out soon; the others follow parameter by parameter. When a worker dies,
+    the pieces that were handed out are made again, draw by draw and alone: only a draw
+    that ends its worker four times in this way counts as failed.
+
+    Yields:
+        Places in the flattened table ``(K, n)``, and what became of them.
+    """
+    places = _in_order(wanted, request.whole_sets)
+    pieces = _Pieces(request, places)
+    if pool.executor is not None:
+        yield from _Crew(pool, cloudpickle.dumps(call), tuple(sys.path), pieces).work()
+        return
+    while (work := pieces.next(1)) is not None:
+        drawn = make_piece(call, work.piece)
+        pieces.note(drawn)
+        yield work.places, drawn
+
+
+def _in_order(wanted: Bool[np.ndarray, "K n"], whole_sets: bool) -> list[np.ndarray]:
+    """Groups of places that are made in one call each or can be split freely."""
+    if whole_sets:
+        return [np.flatnonzero(wanted.any(axis=1))]
+    first = np.zeros_like(wanted)
+    first[:PROBES, 0] = True
+    return [np.flatnonzero(wanted & first), np.flatnonzero(wanted & ~first)]
+
+
+PROBES = 100
+"""Parameters whose first draw comes before all others."""
+
+
+class _Work(NamedTuple):
+    piece: Piece
+    places: Int[np.ndarray, " D"]
+    suspect: bool = False
+    """Whether it was under way when a worker died, and is made alone since."""
+    deaths: int = 0
+    """How many workers died while it was made alone."""
+
+
+class _Pieces:
+    """Cuts the draws into pieces of about the same run time, and smaller ones at the end."""
+
+    def __init__(self, request: Request, groups: list[Int[np.ndarray, " D"]]):
+        self.request = request
+        self.groups = deque(group for group in groups if group.size)
+        self.count = 0
+        self.calls = 0
+        self.seconds = 0.0
+
+    def note(self, drawn: Drawn) -> None:
+        """Learn from the run time of a piece."""
+        per_call = self.request.n if self.request.whole_sets else 1
+        self.calls += len(drawn.code) // per_call
+        self.seconds += float(drawn.seconds.sum())
+
+    def next(self, workers: int) -> _Work | None:
+        """The next piece; None if there is nothing left."""
+        if not self.groups:
+            return None
+        group = self.groups.popleft()
+        left = len(group) + sum(map(len, self.groups))
+        share = -(-left // (_AHEAD * workers)) if workers > 1 else left
+        each = self.seconds / self.calls if self.calls else _SECONDS
+        size = max(1, min(share, round(_SECONDS / max(each, 1e-9))))
+        if size < len(group):
+            self.groups.appendleft(group[size:])
+        return self.work(group[:size])
+
+    def work(self, units: Int[np.ndarray, " U"]) -> _Work:
+        """A piece of some draws, or of some whole sets."""
+        self.count += 1
+        places = units
+        if self.request.whole_sets:
+            places = (units[:, None] * self.request.n + np.arange(self.request.n)).ravel()
+        return _Work(self.request.piece(self.count, places), places)
+
+    def singles(self, work: _Work) -> list[_Work]:
+        """What each call of a piece made, as pieces of their own."""
+        per_call = self.request.n if self.request.whole_sets else 1
+        units = work.places[::per_call] // per_call
+        return [self.work(units[i : i + 1]) for i in range(len(units))]
+
+
+@dataclass
+class _Crew:
+    """An executor's workers on the pieces of one request."""
+
+    pool: Pool
+    payload: bytes
+    paths: tuple[str, ...]
+    pieces: _Pieces
+    handed_out: dict[Future[Drawn], _Work] = field(default_factory=dict)
+    suspects: deque[_Work] = field(default_factory=deque)
+    """Draws that were under way when a worker died; each is made alone."""
+
+    def work(self) -> Iterator[tuple[Int[np.ndarray, " D"], Drawn]]:
+        """Keep all workers busy until everything is made."""
+        try:
+            while self._hand_out():
+                done, _ = wait(self.handed_out, return_when=FIRST_COMPLETED)
+                for future in done:
+                    finished = self._finished(future)
+                    if finished is not None:
+                        yield finished
+        except BaseException:  # an interrupt, too, must not leave workers behind
+            for future in self.handed_out:
+                future.cancel()
+            self.pool.abandon()
+            raise
+
+    def _hand_out(self) -> bool:
+        """Fill the workers' queues. Returns False if there is nothing left to wait for."""
+        if self.suspects:
+            if not self.handed_out:
+                self._submit(self.suspects.popleft())
+            return True
+        while len(self.handed_out) < _AHEAD * self.pool.workers:
+            work = self.pieces.next(self.pool.workers)
+            if work is None:
+                break
+            self._submit(work)
+        return bool(self.handed_out)
+
+    def _submit(self, work: _Work) -> None:
+        assert self.pool.executor is not None
+        try:
+            try:
+                executor = self.pool.executor()
+                future = executor.submit(run_piece, self.payload, self.paths, work.piece)
+            except BrokenExecutor as error:  # a worker died that was idle
+                self._check_replaceable(error)
+                executor = self.pool.executor()
+                future = executor.submit(run_piece, self.payload, self.paths, work.piece)
+        except RuntimeError as error:
+            raise SimulatorError(f"executor: it takes no more work: {error}.") from error
+        self.handed_out[future] = work
+
+    def _finished(self, future: Future[Drawn]) -> tuple[Int[np.ndarray, " D"], Drawn] | None:
+        work = self.handed_out.pop(future)
+        error = CancelledError("cancelled") if future.cancelled() else future.exception()
+        if error is None:
+            drawn = future.result()
+            self.pieces.note(drawn)
+            return work.places, drawn
+        if isinstance(error, WorkerSetupError | CancelledError):
+            raise SimulatorError(f"The executor could not make a piece: {error}") from error
+        if isinstance(error, BrokenExecutor):
+            self._check_replaceable(error)
+        if not work.suspect:
+            singles = self.pieces.singles(work)
+            self.suspects.extend(single._replace(suspect=True) for single in singles)
+        elif work.deaths + 1 < _ATTEMPTS:
+            self.suspects.append(work._replace(deaths=work.deaths + 1))
+        else:
+            return work.places, _crashed(work.piece, error)
+        return None
+
+    def _check_replaceable(self, error: BaseException) -> None:
+        if not self.pool.replaceable:
+            raise SimulatorError(
+                f"The executor broke, as a worker died ({error}). With workers= instead of "
+                "executor=, dead workers are replaced."
+            ) from error
+
+
+def _crashed(piece: Piece, error: BaseException) -> Drawn:
+    """The end of draws that end every worker that tries them."""
+    size = len(piece.draw)
+    message = f"ended its worker {_ATTEMPTS} times ({type(error).__name__})"
+    return Drawn(
+        x=np.zeros((size, *piece.event), piece.dtype),
+        code=np.full(size, KINDS.index(CRASH), np.uint8),
+        seconds=np.zeros(size, np.float32),
+        examples={CRASH: (0, message)},
+    )
+
+
+def worker_count(executor: Executor) -> int:
+    """How many workers an executor has, as far as it can be told."""
+    client = getattr(executor, "_client", None)  # Dask
+    if client is not None:
+        return max(1, sum(client.ncores().values()))
+    known = getattr(executor, "_max_workers", None)  # the standard library's, and loky's
+    return known if isinstance(known, int) else os.cpu_count() or 1

@@ -1,0 +1,194 @@
+"""What simulators outside of JAX share: draws in pieces, on workers, some of which may fail."""
+
+import abc
+import dataclasses
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from typing import Any, Literal, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree, UInt
+
+from pliant.checks import check_instance, check_integer, check_real
+from pliant.simulators.base import AbstractSimulator
+from pliant.simulators.dispatch import (
+    PROBES,
+    Pool,
+    Request,
+    SimulatorError,
+    draw_pieces,
+    worker_count,
+)
+from pliant.simulators.worker import KINDS, OK, Call, Drawn
+
+MISSING = 255
+"""The code of a draw that is not made yet."""
+
+
+class SimulationError(ValueError):
+    """A draw failed, and the simulator was told to raise then."""
+
+
+class AbstractExternalSimulator(AbstractSimulator):
+    """A simulator that JAX cannot see into. It may be slow, and some of its draws may fail.
+
+    A draw that raises, is not finite, has a wrong shape or takes too long is unusable; the others
+    of its parameter are used without it.
+    """
+
+    workers: eqx.AbstractVar[int | None]
+    executor: eqx.AbstractVar[Executor | None]
+    timeout: eqx.AbstractVar[float | None]
+    on_failure: eqx.AbstractVar[Literal["count", "raise"]]
+    event: eqx.AbstractVar[tuple[int, ...] | None]
+
+    def __check_init__(self):
+        if self.workers is not None:
+            check_integer("workers", self.workers, at_least=1)
+        if self.executor is not None:
+            check_instance(
+                "executor", self.executor, Executor, "concurrent.futures.ProcessPoolExecutor()"
+            )
+        if self.timeout is not None:
+            check_real("timeout", self.timeout, above=0)
+        if self.on_failure not in ("count", "raise"):
+            raise ValueError(f'on_failure: expected "count" or "raise", got {self.on_failure!r}.')
+        if self.event is not None and not (
+            isinstance(self.event, tuple)
+            and all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in self.event)
+        ):
+            raise TypeError(f"event: expected a shape such as (10,), got {self.event!r}.")
+
+    @property
+    def compiled(self) -> bool:
+        """Batches of any size will do."""
+        return False
+
+    @property
+    @abc.abstractmethod
+    def whole_sets(self) -> bool:
+        """Whether one call makes all draws of a parameter."""
+
+    @abc.abstractmethod
+    def call(self) -> Call:
+        """What workers are sent: it can be pickled, and imports no JAX."""
+
+    @abc.abstractmethod
+    def own_pool(self, workers: int) -> tuple[Callable[[], Executor], Callable[[], Any]]:
+        """Workers of its own: what gives the executor, and what ends those under way."""
+
+    def expecting(self, event: tuple[int, ...]) -> Self:
+        """The same simulator, whose draws should have the shape ``event`` if it has no own."""
+        return self if self.event is not None else dataclasses.replace(self, event=event)
+
+    def event_shape(self, theta: PyTree) -> tuple[int, ...]:
+        """As it was given, or as the observations have it: nothing is simulated to find out."""
+        if self.event is None:
+            raise ValueError("event: expected the shape of a draw, as there are no observations.")
+        return self.event
+
+    def simulate(
+        self, keys: Key[Array, " K"], thetas: PyTree, n: int
+    ) -> tuple[Float[Array, "K n *event"], Bool[Array, "K n"]]:
+        """Draw ``n`` observations for each parameter."""
+        table = Table.empty(self.request(keys, thetas, n))
+        for places, drawn in self.draw(table.request, table.missing):
+            table.fill(places, drawn)
+        return table.sets()
+
+    def request(self, keys: Key[Array, " K"], thetas: PyTree, n: int) -> Request:
+        """The same request in NumPy."""
+        words = np.asarray(jax.random.key_data(keys), np.uint32).reshape(len(keys), -1)
+        named = isinstance(thetas, dict)
+        entries = thetas.values() if named else [thetas]
+        return Request(
+            names=tuple(thetas) if named else None,
+            keys=words,
+            values=tuple(np.asarray(entry, np.float64) for entry in entries),
+            n=n,
+            event=self.event_shape(thetas),
+            dtype=str(jnp.zeros(0).dtype),
+            whole_sets=self.whole_sets,
+        )
+
+    def draw(
+        self, request: Request, wanted: Bool[np.ndarray, "K n"]
+    ) -> Iterator[tuple[Int[np.ndarray, " D"], Drawn]]:
+        """Make the wanted draws: places in the table ``(K, n)``, and what became of them.
+
+        Raises:
+            SimulationError: If a draw fails and ``on_failure`` is "raise".
+            SimulatorError: If the executor breaks.
+        """
+        if self.whole_sets:
+            wanted = np.repeat(wanted.any(axis=1, keepdims=True), request.n, axis=1)
+        for places, drawn in draw_pieces(self.call(), request, wanted, self.pool()):
+            if drawn.examples and self.on_failure == "raise":
+                raise _failure(request, places, drawn)
+            yield places, drawn
+
+    @property
+    def pool_size(self) -> int:
+        """How many draws are made at a time."""
+        if self.workers is None and self.executor is not None:
+            return worker_count(self.executor)
+        return self.workers or 1
+
+    def pool(self) -> Pool:
+        """Where the draws are made."""
+        if self.executor is not None:
+            executor = self.executor
+            return Pool(self.pool_size, lambda: executor, replaceable=False, abandon=lambda: None)
+        if self.workers is None:
+            return Pool(1, None, replaceable=False, abandon=lambda: None)
+        start, abandon = self.own_pool(self.workers)
+        return Pool(self.workers, start, replaceable=True, abandon=abandon)
+
+
+class Table:
+    """All draws of a request, as far as they are made."""
+
+    def __init__(self, request: Request, x: np.ndarray, code: UInt[np.ndarray, "K n"]):
+        self.request = request
+        self.x = x
+        self.code = code
+
+    @classmethod
+    def empty(cls, request: Request) -> "Table":
+        """Nothing is made yet."""
+        shape = (len(request.keys), request.n)
+        x = np.zeros((*shape, *request.event), request.dtype)
+        return cls(request, x, np.full(shape, MISSING, np.uint8))
+
+    @property
+    def missing(self) -> Bool[np.ndarray, "K n"]:
+        """Which draws are not made yet."""
+        return self.code == MISSING
+
+    def fill(self, places: Int[np.ndarray, " D"], drawn: Drawn) -> None:
+        """Take a piece in.
+
+        Raises:
+            SimulatorError: If the first draws of a hundred parameters all failed.
+        """
+        self.x.reshape(-1, *self.request.event)[places] = drawn.x
+        self.code.reshape(-1)[places] = drawn.code
+        probes = self.code[:PROBES, 0]
+        failed = (probes != MISSING) & (probes != KINDS.index(OK))
+        if len(probes) == PROBES and failed.all():
+            raise SimulatorError(f"The first draws of all of {PROBES} parameters failed.")
+
+    def sets(self) -> tuple[Float[Array, "K n *event"], Bool[Array, "K n"]]:
+        """What ``simulate`` returns."""
+        return jnp.asarray(self.x), jnp.asarray(self.code == KINDS.index(OK))
+
+
+def _failure(request: Request, places: Int[np.ndarray, " D"], drawn: Drawn) -> SimulationError:
+    kind, (row, message) = next(iter(drawn.examples.items()))
+    parameter, draw = divmod(int(places[row]), request.n)
+    theta = [np.asarray(values[parameter]).tolist() for values in request.values]
+    shown = theta[0] if request.names is None else dict(zip(request.names, theta, strict=True))
+    return SimulationError(f"simulator: {kind} in draw {draw} with {shown}: {message}")

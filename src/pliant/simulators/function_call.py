@@ -1,0 +1,119 @@
+"""One call of a Python function: a random generator of its own, and a limit of time.
+
+Workers import this module, so it imports neither JAX nor the rest of Pliant.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.random import PCG64, Generator
+from numpy.random.bit_generator import ISeedSequence
+
+from pliant.simulators.worker import OutOfTimeError
+
+if TYPE_CHECKING:
+    from jaxtyping import UInt
+
+_HARD = 2.0  # a worker whose draw takes so many timeouts ends: it is stuck in compiled code
+_owned = False  # whether this process is a worker that may end itself
+
+
+class FunctionCall:
+    """Calls ``function(rng, theta)``, or ``function(rng, theta, n)`` for a set of n draws."""
+
+    def __init__(self, function: Callable[..., Any], timeout: float | None):
+        self.function = function
+        self.timeout = timeout
+
+    def __call__(self, words: UInt[np.ndarray, "4"], theta: Any, *n: int) -> Any:
+        """A draw, or a set, from 256 random bits."""
+        rng = Generator(PCG64(_Words(words)))  # pyright: ignore[reportArgumentType]
+        if self.timeout is None:
+            return self.function(rng, theta, *n)
+        if threading.current_thread() is not threading.main_thread():
+            return _in_thread(lambda: self.function(rng, theta, *n), self.timeout)
+        with _alarm(self.timeout):
+            return self.function(rng, theta, *n)
+
+
+def own_worker(parent: int) -> None:
+    """Make this process a worker of ``parent``, which ends when its parent does."""
+    global _owned
+    _owned = True
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
+
+    def watch() -> None:
+        pause = threading.Event()
+        while os.getppid() == parent:
+            pause.wait(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+class _Words(ISeedSequence):
+    """Hands random words on to a bit generator as they are: they are mixed already."""
+
+    def __init__(self, words: UInt[np.ndarray, "4"]):
+        self.words = words
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> np.ndarray:
+        return self.words
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    """Raise in this, the main thread, after some seconds; a worker stuck in C ends later."""
+
+    def ring(number: int, frame: Any) -> None:
+        raise OutOfTimeError(f"took longer than {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    if _owned:
+        faulthandler.dump_traceback_later(_HARD * seconds + 1, exit=True, file=_nowhere())
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if _owned:
+            faulthandler.cancel_dump_traceback_later()
+        signal.signal(signal.SIGALRM, before)
+
+
+def _in_thread(call: Callable[[], Any], seconds: float) -> Any:
+    """``call()`` in a thread that is left to itself when time is up."""
+    outcome: list[tuple[bool, Any]] = []
+
+    def work() -> None:
+        try:
+            outcome.append((True, call()))
+        except Exception as error:
+            outcome.append((False, error))
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not outcome:
+        raise OutOfTimeError(f"took longer than {seconds:g} s")
+    worked, value = outcome[0]
+    if not worked:
+        raise value
+    return value
+
+
+_opened: list[Any] = []
+
+
+def _nowhere() -> Any:
+    if not _opened:
+        _opened.append(open(os.devnull, "w"))  # noqa: SIM115 - as long as the worker lives
+    return _opened[0]

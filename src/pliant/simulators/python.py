@@ -1,0 +1,74 @@
+"""Simulators written in Python: any function, on this machine's cores or on any executor."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import Any, Literal
+
+import equinox as eqx
+
+from pliant.checks import check_instance
+from pliant.simulators.external import AbstractExternalSimulator
+from pliant.simulators.function_call import FunctionCall, own_worker
+
+_IDLE_SECONDS = 60  # after which workers leave
+
+
+class PythonSimulator(AbstractExternalSimulator):
+    """A function ``f(rng, theta) -> x`` that makes one draw with NumPy, or anything else.
+
+    ``rng`` is a ``numpy.random.Generator`` that is seeded by round, parameter and draw, so that
+    neither the number of workers nor their order changes a bit of the result. ``theta`` has the
+    names and shapes of the prior, in double precision.
+
+    Args:
+        function: The function. Functions of notebooks and scripts will do.
+        workers: Processes of this machine that are started with loky; None calls the function
+            here. With ``executor``: how many of its workers to keep busy.
+        executor: Any ``concurrent.futures.Executor``: a process pool, a Dask client's
+            ``get_executor()``, or ``mpi4py.futures.MPIPoolExecutor``.
+        vectorised: The function makes a set at once: ``f(rng, theta, n) -> (n, *event)``.
+        timeout: Seconds after which a draw, or a set, is given up; None for no limit. A function
+            that is stuck in compiled code can be ended in ``workers`` only.
+        on_failure: "count" goes on without a draw that fails; "raise" raises.
+        event: The shape of a draw; None for that of the observations.
+    """
+
+    function: Callable[..., Any] = eqx.field(static=True)
+    workers: int | None = eqx.field(static=True, default=None, kw_only=True)
+    executor: Executor | None = eqx.field(static=True, default=None, kw_only=True)
+    vectorised: bool = eqx.field(static=True, default=False, kw_only=True)
+    timeout: float | None = eqx.field(static=True, default=None, kw_only=True)
+    on_failure: Literal["count", "raise"] = eqx.field(static=True, default="count", kw_only=True)
+    event: tuple[int, ...] | None = eqx.field(static=True, default=None, kw_only=True)
+
+    def __check_init__(self):
+        if not callable(self.function):
+            raise TypeError(f"function: expected f(rng, theta) -> x, got {self.function!r}.")
+        check_instance("vectorised", self.vectorised, bool, "True")
+
+    @property
+    def whole_sets(self) -> bool:
+        """The option ``vectorised``."""
+        return self.vectorised
+
+    def call(self) -> FunctionCall:
+        """The function with its limit of time."""
+        return FunctionCall(self.function, self.timeout)
+
+    def own_pool(self, workers: int) -> tuple[Callable[[], Executor], Callable[[], Any]]:
+        """Processes of loky, which are kept for the next round."""
+        from loky import get_reusable_executor
+
+        def executor() -> Any:
+            return get_reusable_executor(
+                max_workers=workers,
+                timeout=_IDLE_SECONDS,
+                initializer=own_worker,
+                initargs=(os.getpid(),),
+            )
+
+        def abandon() -> None:
+            executor().shutdown(wait=True, kill_workers=True)
+
+        return executor, abandon

@@ -1,0 +1,56 @@
+"""A process that cleans up after one that may be killed at any moment.
+
+``python reaper.py`` reads lines from standard input: ``open FOLDER`` before a command is started
+in a scratch folder, ``group FOLDER PGID`` once it runs, ``close FOLDER`` when all is cleaned up.
+When the input ends, its writer is dead: process groups that are still open are killed and their
+folders removed. It is a program of its own, and imports the standard library alone.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import sys
+
+
+def kill_group(group: int) -> None:
+    """Kill a process group, if there is one."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def groups_inside(folder: str) -> set[int]:
+    """Process groups with a member that works in the folder, where the system can tell."""
+    found = set()
+    for pid in filter(str.isdigit, os.listdir("/proc") if os.path.isdir("/proc") else []):
+        try:
+            if os.readlink(f"/proc/{pid}/cwd").startswith(folder):
+                found.add(os.getpgid(int(pid)))
+        except OSError:  # it ended meanwhile, or is not ours
+            continue
+    return found
+
+
+def main() -> None:
+    """Follow the lines to their end, then clean up what is open."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the writer
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    groups: dict[str, int | None] = {}
+    for line in sys.stdin:
+        verb, folder, *group = line.rstrip("\n").split("\t")
+        if verb == "close":
+            groups.pop(folder, None)
+        else:
+            groups[folder] = int(group[0]) if group else None
+    for folder, group in groups.items():
+        known = groups_inside(folder) if group is None else {group}
+        for one in known:
+            kill_group(one)
+        for _ in range(10):  # what is being killed may still write
+            shutil.rmtree(folder, ignore_errors=True)
+            if not os.path.exists(folder):
+                break
+
+
+if __name__ == "__main__":
+    main()

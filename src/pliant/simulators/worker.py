@@ -1,0 +1,212 @@
+"""What a worker does: make the draws of one piece. It imports NumPy, and neither JAX nor Pliant."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:  # it would take longer to import than the rest
+    from jaxtyping import Float, Int, UInt
+
+OK = "ok"
+EXCEPTION = "exception"
+NOT_FINITE = "not finite"
+WRONG_SHAPE = "wrong shape"
+TIMEOUT = "timeout"
+CRASH = "crash"
+KINDS = (OK, EXCEPTION, NOT_FINITE, WRONG_SHAPE, TIMEOUT, CRASH)
+"""What can become of a draw; the codes of ``Drawn`` and of the ledger are places in here."""
+
+_REAL = "biuf"
+_TAIL = 2000  # characters of a traceback that are kept
+
+
+class OutOfTimeError(Exception):
+    """A draw took longer than its timeout."""
+
+
+class Piece(NamedTuple):
+    """Draws that one worker makes in one go."""
+
+    number: int
+    """Different for every piece that is handed out, so that no executor takes two for one."""
+    names: tuple[str, ...] | None
+    """Of the parameter's entries; None if it is a single array."""
+    keys: UInt[np.ndarray, "P words"]
+    """The random key of each parameter."""
+    values: tuple[Float[np.ndarray, "P *shape"], ...]
+    """Each entry of the parameters."""
+    parameter: Int[np.ndarray, " D"]
+    """Which parameter a draw belongs to."""
+    draw: Int[np.ndarray, " D"]
+    """Its number among the draws of this parameter."""
+    event: tuple[int, ...]
+    dtype: str
+    whole_sets: bool
+    """Whether one call makes all draws of a parameter."""
+
+
+class Drawn(NamedTuple):
+    """What became of the draws of a piece."""
+
+    x: Float[np.ndarray, "D *event"]
+    """Zero where a draw is not usable."""
+    code: UInt[np.ndarray, " D"]
+    """Places in ``KINDS``."""
+    seconds: Float[np.ndarray, " D"]
+    examples: dict[str, tuple[int, str]]
+    """For each kind of failure the first draw that failed so, and its message."""
+
+
+Call = Callable[..., Any]
+"""``call(words, theta)`` makes a draw from 4 random words; with a third argument n, a set of n."""
+
+
+class WorkerSetupError(Exception):
+    """A worker could not load the simulator."""
+
+
+def run_piece(payload: bytes, paths: tuple[str, ...], piece: Piece) -> Drawn:
+    """Make a piece in a worker.
+
+    Args:
+        payload: The pickled ``Call``.
+        paths: Where the sender's Python finds modules.
+        piece: What to draw.
+
+    Raises:
+        WorkerSetupError: If the payload cannot be loaded here.
+    """
+    return make_piece(_loaded(payload, paths), piece)
+
+
+def make_piece(call: Call, piece: Piece) -> Drawn:
+    """Make all draws of a piece; whatever goes wrong in one of them is noted in its code."""
+    words = seed_words(piece.keys[piece.parameter], piece.draw)
+    size = len(piece.draw)
+    x = np.zeros((size, *piece.event), piece.dtype)
+    drawn = Drawn(x, np.zeros(size, np.uint8), np.zeros(size, np.float32), {})
+    with np.errstate(over="ignore", invalid="ignore"):
+        make = _make_sets if piece.whole_sets else _make_draws
+        make(call, words, piece, drawn)
+    bad = np.flatnonzero(~np.isfinite(x).reshape(size, -1).all(axis=1))
+    if bad.size:
+        drawn.code[bad] = KINDS.index(NOT_FINITE)
+        shown = np.array2string(x[bad[0]], threshold=20)
+        drawn.examples[NOT_FINITE] = (int(bad[0]), f"returned {shown}")
+        x[bad] = 0.0
+    return drawn
+
+
+def _make_draws(call: Call, words: np.ndarray, piece: Piece, drawn: Drawn) -> None:
+    """One call for each draw. This loop is all that a quick simulator waits for."""
+    x, event, seconds, clock = drawn.x, piece.event, drawn.seconds, time.perf_counter
+    for index, start, stop in _parameters(piece):
+        theta = theta_at(piece, index)
+        named = piece.names is not None
+        now = clock()
+        for row in range(start, stop):
+            try:
+                value = call(words[row], theta.copy() if named else theta)
+                if not isinstance(value, np.ndarray | np.generic):
+                    value = np.asarray(value)
+                if value.shape == event and value.dtype.kind in _REAL:
+                    x[row] = value
+                else:
+                    _fail(drawn, row, row + 1, WRONG_SHAPE, _wrong_shape(event, value))
+            except Exception as error:
+                _fail(drawn, row, row + 1, *_told(error))
+            before, now = now, clock()
+            seconds[row] = now - before
+
+
+def _make_sets(call: Call, words: np.ndarray, piece: Piece, drawn: Drawn) -> None:
+    """One call for all draws of a parameter."""
+    for index, start, stop in _parameters(piece):
+        began = time.perf_counter()
+        event = (stop - start, *piece.event)
+        try:
+            value = np.asarray(call(words[start], theta_at(piece, index), stop - start))
+            if value.shape == event and value.dtype.kind in _REAL:
+                drawn.x[start:stop] = value
+            else:
+                _fail(drawn, start, stop, WRONG_SHAPE, _wrong_shape(event, value))
+        except Exception as error:
+            _fail(drawn, start, stop, *_told(error))
+        drawn.seconds[start:stop] = (time.perf_counter() - began) / (stop - start)
+
+
+def _fail(drawn: Drawn, start: int, stop: int, kind: str, message: str) -> None:
+    drawn.code[start:stop] = KINDS.index(kind)
+    drawn.examples.setdefault(kind, (start, message))
+
+
+def seed_words(
+    keys: UInt[np.ndarray, "D words"], draw: Int[np.ndarray, " D"]
+) -> UInt[np.ndarray, "D 4"]:
+    """256 random bits for each draw, from the key of its parameter and its own number alone."""
+    state = np.zeros(len(keys), np.uint64)
+    for column in (*np.atleast_2d(keys).T, draw):
+        state = _mixed((state ^ column.astype(np.uint64)) + _GOLDEN)
+    return _mixed(state[:, None] + np.arange(1, 5, dtype=np.uint64) * _GOLDEN)
+
+
+def _mixed(state: UInt[np.ndarray, "*D"]) -> UInt[np.ndarray, "*D"]:
+    """The finaliser of SplitMix64 (Steele, Lea and Flood, 2014), a bijection of 64 bits."""
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return state ^ (state >> np.uint64(31))
+
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def theta_at(piece: Piece, index: int) -> Any:
+    """One parameter: numbers and arrays in double precision, which cannot be written to."""
+    entries = [values[index] for values in piece.values]
+    for entry in entries:
+        if isinstance(entry, np.ndarray):
+            entry.flags.writeable = False
+    return entries[0] if piece.names is None else dict(zip(piece.names, entries, strict=True))
+
+
+def _parameters(piece: Piece) -> Iterator[tuple[int, int, int]]:
+    """Each parameter with the first of its rows, and the first that is not."""
+    edges = np.flatnonzero(np.diff(piece.parameter)) + 1
+    starts = [0, *edges.tolist()]
+    for start, stop in zip(starts, [*starts[1:], len(piece.draw)], strict=True):
+        yield int(piece.parameter[start]), start, stop
+
+
+@lru_cache(maxsize=8)
+def _loaded(payload: bytes, paths: tuple[str, ...]) -> Call:
+    sys.path.extend(path for path in paths if path not in sys.path)
+    try:
+        return pickle.loads(payload)  # what this very run sent: nothing is ever read from a file
+    except Exception as error:
+        raise WorkerSetupError(
+            f"A worker could not load the simulator: {type(error).__name__}: {error}. It needs the "
+            "same packages, and the modules that the simulator is defined in."
+        ) from error
+
+
+def _wrong_shape(event: tuple[int, ...], value: np.ndarray | np.generic) -> str:
+    if value.dtype.kind not in _REAL:
+        return f"expected real numbers, got the type {value.dtype}"
+    return f"expected the shape {event}, got {value.shape}"
+
+
+def _told(error: Exception) -> tuple[str, str]:
+    """What kind of failure an error is, what it says, and where it came from."""
+    if isinstance(error, OutOfTimeError):
+        return TIMEOUT, str(error)
+    text = f"{type(error).__name__}: {error}".strip()
+    frames = traceback.format_list(traceback.extract_tb(error.__traceback__)[2:])
+    return EXCEPTION, f"{text}\n{''.join(frames)}"[:_TAIL].rstrip()
