@@ -1,7 +1,7 @@
 """The fault campaign: 20 runs that fail, hang and are killed, and come to the same posterior.
 
-In all of them 5 % of the draws raise, 5 % are not finite, and 2 % hang. Fifteen use two
-workers, and in every second one of these a worker is killed at a random moment; in the other five
+In all of them 5 % of the draws raise, 5 % are not finite, and 2 % hang. Seventeen use two
+workers, and in every second one of these a worker is killed at a random moment; in the other three
 the process that runs the inference is killed, once or twice: with its workers, or with the programs
 that it runs. Nothing may stay behind.
 """
@@ -70,7 +70,7 @@ def test_workers_are_killed(reference, tmp_path):
             os.kill(pid, signal.SIGKILL)
             killed.append(pid)
 
-    for number in range(15):
+    for number in range(17):
         killer = threading.Timer(rng.uniform(0.05, 0.7), kill if number % 2 else bool)
         killer.start()
         result = pliant.infer(
@@ -128,7 +128,7 @@ def test_the_main_process_is_killed(reference, tmp_path):
     expected = {"workers": samples(reference)}
     killed = 0
     try:
-        for number, kind in enumerate(["programs", *["programs", "workers"] * 2, "programs"]):
+        for number, kind in enumerate(["programs", "programs", "workers", "programs"]):
             folder = tmp_path / str(number)
             kills = 0 if number == 0 else 1 + (number == 1)  # the first one is undisturbed
             status = None
@@ -153,5 +153,5 @@ def test_the_main_process_is_killed(reference, tmp_path):
             assert {f.kind for f in result.failures} == {"exception", "not finite", "timeout"}
     finally:
         runs.close()
-    assert killed >= 3
+    assert killed >= 2
     assert not list(scratch.glob("pliant-*"))

@@ -12,6 +12,7 @@ from pliant.problem import Problem
 _LEARNED_ROUNDS = 10  # after which a learned likelihood has mostly settled
 _LEARNED_DRAWS = 5  # of each parameter: for learning, other parameters tell more than other draws
 _FEWEST_DRAWS = 5
+_MANY = 1000  # parameters, from which on more draws of each tell more
 _REUSE_UP_TO = 5  # parameters: in more dimensions, fresh noise is worth more than old draws
 
 
@@ -22,9 +23,9 @@ def within_budget(
 
     ``PLI`` alone has such options, and only where its own ``n_params`` and ``n_sims`` would exceed
     the budget. A trust region of about a nat a round needs about ``5 + 1.5 dim`` rounds. Each of
-    them gets the same share, as many draws as parameters (but at least 20 parameters, and 5
-    for each dimension), so that M is mostly below N; and in up to five dimensions
-    all earlier rounds are used again.
+    them gets the same share: at least 20 parameters, and 8 for each dimension, with up to N / 2 (or
+    50) draws, and more only where there are a thousand parameters. In up to five dimensions all
+    earlier rounds are used again.
     """
     if not isinstance(method, PLI) or max_simulations is None:
         return method
@@ -41,8 +42,8 @@ def within_budget(
     dim = problem.prior.dim
     rounds = min(method.rounds, 5 + math.ceil(1.5 * dim))
     share = left // rounds
-    parameters = max(20, 5 * dim, math.isqrt(max(share, 0)))
-    most = max(problem.n_obs, 100)
+    parameters = max(20, 8 * dim)
+    most = min(max(problem.n_obs, 100), max(problem.n_obs // 2, 50, share // _MANY))
     draws = max(_FEWEST_DRAWS, method.discrepancy.min_draws, min(most, share // parameters))
     n_params, n_sims = _shares(method, share, draws=draws)
     reuses = dim <= _REUSE_UP_TO and method.projection == "m" and method.reuse == 0

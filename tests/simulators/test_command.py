@@ -106,9 +106,10 @@ def test_a_timeout_ends_everything_that_the_program_started(tmp_path):
 def test_a_killed_process_leaves_no_program_and_no_folder(end, scratch, tmp_path):
     """The reaper cleans up after a process that could not."""
     code = f"""
-import tempfile, threading
+import signal, tempfile
 import numpy as np
 from pliant.simulators.process import CommandCall
+signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored, in the background
 tempfile.tempdir = {str(scratch)!r}
 call = CommandCall(("/bin/sh", "-c", "echo $$ >> {tmp_path}/pids; sleep 77"), "json", None, ())
 call(np.zeros(4, np.uint64), {{"mu": 1.0}})

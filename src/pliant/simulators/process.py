@@ -5,6 +5,7 @@ Workers import this module, so it imports neither JAX nor the rest of Pliant.
 
 from __future__ import annotations
 
+import atexit
 import json
 import math
 import os
@@ -176,6 +177,17 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _running: set[int] = set()
 _running_lock = threading.Lock()
 _reapers: dict[int, "subprocess.Popen[str]"] = {}
+
+
+def _dismiss() -> None:
+    """Let the reaper of this process go: there is nothing left to clean up."""
+    helper = _reapers.pop(os.getpid(), None)
+    if helper is not None and helper.stdin is not None:
+        helper.stdin.close()
+        helper.wait()
+
+
+atexit.register(_dismiss)
 
 
 def _tell(verb: str, folder: Path, *more: int) -> None:
