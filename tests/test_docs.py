@@ -23,10 +23,8 @@ def small_budgets(monkeypatch):
     def smaller(problem, method, **options):
         names = {field.name for field in dataclasses.fields(method)}
         fewer = {name: value for name, value in small.items() if name in names}
-        if hasattr(getattr(method, "discrepancy", None), "training"):
-            fewer["discrepancy"] = dataclasses.replace(
-                method.discrepancy, training=training, n_evaluated=500, layers=1, width=8
-            )
+        if getattr(method, "learns", False):
+            fewer["discrepancy"] = pliant.RatioKL(width=8, training=training, n_evaluated=500)
         if isinstance(getattr(method, "family", None), pliant.SplineFlow):
             fewer["family"] = pliant.Gaussian()
         return real(problem, dataclasses.replace(method, **fewer), **options)

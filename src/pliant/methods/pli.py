@@ -42,7 +42,12 @@ from pliant.methods.base import (
     Stop,
     nothing_usable,
 )
-from pliant.particles import Particles, divergence_from_uniform, effective_sample_size
+from pliant.particles import (
+    Particles,
+    divergence_from_uniform,
+    effective_sample_size,
+    normalise,
+)
 from pliant.partition import PartitionFunction, PreparedPartition
 from pliant.problem import Problem
 from pliant.reuse import Earlier, pooled
@@ -58,7 +63,7 @@ _LEARNED_PARAMETERS = 2000
 _LEARNED_DRAWS = 20  # draws of each parameter, where single draws are learned from
 _MOST_CHANGE = 4.0  # of a calibrated bandwidth in one round, as a factor
 _WIDE = 0.2  # of the log-likelihood: such a posterior is more than twice as wide as the last
-_SETTLED = 0.02  # nats from the proposal to the target: a shift by a fifth of the width
+_SETTLED = 0.2  # of a parameter's width: a round that changes less has changed nothing
 
 
 class PLI(AbstractMethod):
@@ -259,7 +264,7 @@ class PLI(AbstractMethod):
         row |= {name: np.asarray(value).item() for name, value in info.items()}
         if not _is_finite(density):
             return Outcome(state, row, cost, _diverged())
-        settled = self._is_settled(temper, beta, row)
+        settled = self._is_settled(temper, beta, particles, log_w)
         stop = _converged() if settled and state.settled else None
         state = dataclasses.replace(
             state,
@@ -285,10 +290,22 @@ class PLI(AbstractMethod):
         beta = float(np.clip(beta, state.beta / _MOST_CHANGE, state.beta * _MOST_CHANGE))
         return beta, dataclasses.replace(last, level=min(1.0, beta / state.beta))
 
-    def _is_settled(self, temper: Temper, beta: float, row: dict[str, float | int]) -> bool:
-        """Whether the proposal was the target already: distances without noise can tell."""
+    def _is_settled(
+        self, temper: Temper, beta: float, particles: Particles, log_w: np.ndarray
+    ) -> bool:
+        """Whether the proposal was the target already: distances without noise can tell.
+
+        It was if the weights move no mean by a fifth of its width, and change no width by as much.
+        """
         whole = temper.power == 1 and temper.bandwidth == beta
-        return self.learns and whole and row["kl"] < _SETTLED
+        if not (self.learns and whole):
+            return False
+        z, weights = particles.z, normalise(log_w)
+        mean, spread = z.mean(axis=0), z.std(axis=0)
+        target = weights @ z
+        shift = np.abs(target - mean) / spread
+        change = np.sqrt(weights @ (z - target) ** 2) / spread - 1
+        return bool(np.all(shift < _SETTLED) and np.all(np.abs(change) < _SETTLED))
 
     def check(self, key: Key[Array, ""], problem: Problem, state: "PLIState") -> FinalCheck | None:
         """Weigh new draws of the posterior by ``p L / q``, where L is learned.
