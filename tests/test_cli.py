@@ -249,6 +249,11 @@ def test_command_line_quotes():
             ["--method: expected pli, pli-accurate, pli-paper,", "Did you mean 'smc-abc'?"],
         ),
         (["slcp", "--method", "smc-abc", "--beta", "1"], ["--beta: smc-abc has no such option"]),
+        (["slcp", "--beta", "wide"], ["--beta: expected a number or calibrated, got 'wide'"]),
+        (
+            ["slcp", "--beta", "calibrated", "--discrepancy", "wasserstein"],
+            ["calibrated", "Wasserstein cannot", "MMD"],
+        ),
         (
             ["slcp", "--method", "mh-abc", "--epsilon", "1"],
             ["--epsilon: mh-abc has no such option"],

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 import pliant
-from pliant.cli.choices import DISCREPANCIES, FAMILIES, METHODS, listed, one_of
+from pliant.cli.choices import DISCREPANCIES, FAMILIES, METHODS, as_beta, listed, one_of
 from pliant.cli.errors import OneLineErrors, mistakes
 from pliant.cli.target import folder_name
 
@@ -165,12 +165,13 @@ def run(
         ),
     ] = None,
     beta: Annotated[
-        float | None,
+        str | None,
         _option(
             _METHOD,
-            "NUMBER",
+            "NUMBER|calibrated",
             "The bandwidth that the rounds come down to: parameters at the distance D then have "
-            "the likelihood exp(-D / (2 beta)).",
+            "the likelihood exp(-D / (2 beta)). Or calibrated: found from the observations, with "
+            "mmd and energy.",
             "0.05 / N; with a learned distance 0.5 / N; with pli-paper 5e-4",
         ),
     ] = None,
@@ -223,7 +224,7 @@ def run(
         "rounds": rounds,
         "n_params": n_params,
         "n_sims": n_sims,
-        "beta": beta,
+        "beta": as_beta(beta),
         "epsilon": epsilon,
     }
     budget = {"max_simulations": max_simulations, "max_seconds": max_seconds}

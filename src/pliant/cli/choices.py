@@ -50,6 +50,16 @@ def one_of(option: str, table: Mapping[str, str]) -> Callable[[str | None], str 
     return check
 
 
+def as_beta(text: str | None) -> float | str | None:
+    """A number, or the word for a bandwidth that is found from the observations."""
+    if text is None or text == "calibrated":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise UserError(f"--beta: expected a number or calibrated, got {text!r}.") from None
+
+
 def listed(names: Any) -> str:
     """``a, b or c``."""
     *most, last = names
@@ -69,7 +79,7 @@ def build_method(
     discrepancy: str | None,
     family: str | None,
     epsilon: float | None,
-    **numbers: float | None,
+    **numbers: float | str | None,
 ) -> Any:
     """The method with the options that were given; the others keep the method's defaults.
 
