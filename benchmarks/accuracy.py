@@ -41,7 +41,9 @@ HEAD = """# Accuracy of all methods on the five tasks
 Written by `python benchmarks/accuracy.py`. Each cell has one number a seed. The rows *exact* are
 the noise floor: what an independent exact sample of the same size scores. All metrics are of
 {samples} samples; those of C2ST are 0.5 at best and 1 at worst, of all others (but the log
-density of the truth) smaller is better. The same options for all tasks, but for {fewer}:
+density of the truth) smaller is better. Seconds are those of a machine that was shared with other
+work, some of it paused for minutes, and mean little. The same options for all tasks, but for
+{fewer}:
 
 {options}
 """
@@ -114,7 +116,8 @@ def page(runs):
         for task in TASKS
     }
     tasks = {task: cases for task, cases in tasks.items() if cases}
-    parts = [HEAD.format(samples=SAMPLES, options=options(), fewer=fewer()), falls(tasks)]
+    ran = {case["method"] for cases in tasks.values() for case in cases}
+    parts = [HEAD.format(samples=SAMPLES, options=options(ran), fewer=fewer(tasks)), falls(tasks)]
     parts += [f"## {task}\n\n{table(cases)}\n" for task, cases in tasks.items()]
     return "\n".join(parts)
 
@@ -161,13 +164,16 @@ def values(cases, method, n_obs, name):
     ]
 
 
-def options():
-    return "\n".join(f"- {name}: `pliant run TASK {' '.join(o)}`" for name, o in METHODS.items())
+def options(ran):
+    commands = {name: " ".join(["pliant run TASK", *o]) for name, o in METHODS.items()}
+    return "\n".join(f"- {name}: `{text}`" for name, text in commands.items() if name in ran)
 
 
-def fewer():
+def fewer(tasks):
     return ", ".join(
-        f"`{' '.join(o)}` for {method} on {task}" for (task, method), o in FEWER.items()
+        f"`{' '.join(o)}` for {method} on {task}"
+        for (task, method), o in FEWER.items()
+        if any(case["method"] == method for case in tasks.get(task, ()))
     )
 
 
