@@ -27,7 +27,7 @@ from pliant.methods.rejection_abc import Accepted
 from pliant.population import Population
 from pliant.run_store import InUseError, RunStore
 from pliant.squash import Squash
-from pliant.weights import Temper
+from pliant.weights import Temper, full_temper
 
 OBSERVED = np.asarray(2 + jax.random.normal(jax.random.key(0), (30, 2)))
 PRIOR = {"mu": dist.Normal(0, 5), "sigma": dist.LogNormal(0, 1)}
@@ -261,8 +261,10 @@ def states(problem):
     yield APTState(shaped(lambda: apt.skeleton(2, problem.observed.shape)), ())
     for kind in (pliant.LikelihoodKL(), pliant.RatioKL(embedding=pliant.Concatenation())):
         learned = learned_state(kind, problem)
-        yield PLIState(kind, learned, None, 0.1, density=flow, temper=Temper(1.0, 0.1), noisy=True)
-    temper = Temper(0.5, float("inf"))
+        yield PLIState(
+            kind, learned, None, 0.1, density=flow, temper=full_temper(0.1, 0.1), noisy=True
+        )
+    temper = Temper(0.5, float("inf"), level=0.0)
     yield PLIState(mmd, mmd.prepare(problem.observed), None, 0.1, temper=temper)
     numbers = np.linspace(-1, 1, 6)
     population = Population(numbers.reshape(3, 2), *numbers.reshape(2, 3), numbers[:3], np.inf)

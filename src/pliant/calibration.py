@@ -20,6 +20,7 @@ _CLUSTERS = GaussianMixture(components=8, iterations=30)  # Gaussians whose clus
 _CLUSTERED = 500  # draws that they are fitted to
 _EMPTY = 0.01  # the share of a Gaussian that has no draws of its own
 _SEPARATE = 4.0  # standard deviations between Gaussians of different modes
+_MOST_CHANGE = 4.0  # at a time, as a factor: far off, the draws are not yet those of a mode
 _DRAWS_PER_DIMENSION = 10  # in a mode, to know its covariance
 
 
@@ -34,7 +35,7 @@ def calibrated_bandwidth(
         beta: The bandwidth now.
 
     Returns:
-        The new one; the same if no mode has enough draws.
+        The new one, within a factor of four; the same if no mode has enough draws.
     """
     labels = modes(z)
     ratios, draws = [], []
@@ -43,7 +44,9 @@ def calibrated_bandwidth(
         if inside.sum() > _DRAWS_PER_DIMENSION * z.shape[1]:
             ratios.append(_variance_ratio(z[inside], influences[inside], beta))
             draws.append(inside.sum())
-    return beta * float(np.average(ratios, weights=draws)) if ratios else beta
+    if not ratios:
+        return beta
+    return beta * float(np.clip(np.average(ratios, weights=draws), 1 / _MOST_CHANGE, _MOST_CHANGE))
 
 
 def modes(z: Float[np.ndarray, "S dim"]) -> Int[np.ndarray, " S"]:

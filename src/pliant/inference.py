@@ -11,6 +11,7 @@ import jax
 from pliant.budget import within_budget
 from pliant.checks import check_instance, check_integer, check_path, check_real, check_seed
 from pliant.files import StorageError
+from pliant.final_check import FinalCheck
 from pliant.history import History
 from pliant.methods.base import AbstractMethod, Outcome, Stop
 from pliant.posterior import Posterior
@@ -173,9 +174,6 @@ def _run(
     if plan.max_simulations is not None:
         used = f" {now.simulations:,} of {plan.max_simulations:,} simulations were used."
         stop = stop._replace(message=stop.message + used)
-    check = None
-    if now.state is not None and stop.status != "interrupted":
-        check = method.check(jax.random.fold_in(run_key, len(now.rows) + 1), problem, now.state)
     result = Result(
         posterior=_posterior(problem, method, now.state),
         history=History(now.rows),
@@ -185,9 +183,20 @@ def _run(
         seed=plan.seed,
         observed_shape=problem.observed.shape,
         failures=record.failures,
-        check=check,
+        check=_check_posterior(problem, plan, now, stop),
     )
     return result if store is None else _kept(result, store)
+
+
+def _check_posterior(problem: Problem, plan: Plan, now: Progress, stop: Stop) -> FinalCheck | None:
+    """The method's own check, unless the user is in a hurry."""
+    if now.state is None or stop.status == "interrupted":
+        return None
+    key = jax.random.fold_in(jax.random.key(plan.seed), len(now.rows) + 1)
+    try:
+        return plan.method.check(key, problem, now.state)
+    except KeyboardInterrupt:
+        return None
 
 
 def _kept(result: Result, store: RunStore) -> Result:

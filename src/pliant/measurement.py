@@ -4,12 +4,14 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
 from pliant.discrepancies.base import AbstractDiscrepancy, AbstractWeighableDiscrepancy
 from pliant.discrepancies.learned import AbstractLearnedDiscrepancy
 from pliant.families.base import AbstractDensity
+from pliant.particles import Particles
 from pliant.partition import PreparedPartition
 from pliant.problem import Problem
 from pliant.simulation import simulate_chunks, simulate_sets
@@ -96,14 +98,21 @@ def learn_and_measure(
     proposal: AbstractDensity,
     z: Float[Array, "K dim"],
     n_sims: int,
+    *,
+    wide: AbstractDensity | None = None,
 ) -> tuple[Float[Array, "L dim"], Measurement, Any]:
     """Learn from simulations with ``z``, and measure new draws of the proposal without any.
+
+    Where there is a wider density, the discrepancy's ``wide_share`` of the parameters to simulate
+    is drawn from that.
 
     Returns:
         The new draws, their distances (which have no noise; infinite if no simulation was
         usable), and the discrepancy's state.
     """
-    simulate_key, learn_key, sample_key = jax.random.split(key, 3)
+    simulate_key, learn_key, sample_key, wide_key = jax.random.split(key, 4)
+    if wide is not None and discrepancy.wide_share is not None:
+        z = _partly_from(wide_key, wide, discrepancy.wide_share, z)
     x, ok = simulate_sets(simulate_key, problem, z, n_sims)
     more = proposal.sample(sample_key, discrepancy.n_evaluated)
     if not np.any(ok):
@@ -112,6 +121,14 @@ def learn_and_measure(
     distance, seen = discrepancy.distances(problem, state, more)
     info = learned | seen
     return more, _without_noise(distance, usable=float(np.mean(ok)), info=info), state
+
+
+def _partly_from(
+    key: Key[Array, ""], wide: AbstractDensity, share: float, z: Float[Array, "K dim"]
+) -> Float[Array, "K dim"]:
+    """Parameters of which a share, evenly spread among them, is drawn from another density."""
+    is_wide = (np.arange(len(z)) * share) % 1 >= 1 - share
+    return jnp.where(is_wide[:, None], wide.sample(key, len(z)), z)
 
 
 def measure_without_simulating(
@@ -135,6 +152,22 @@ def _without_noise(
         influences=np.zeros((0, 0)),
         usable=usable,
         info=info,
+    )
+
+
+def measured_particles(
+    problem: Problem,
+    proposal: AbstractDensity,
+    z: Float[Array, "K dim"],
+    measurement: Measurement,
+) -> Particles:
+    """Draws of a proposal with their distances and densities."""
+    return Particles(
+        z=np.asarray(z, np.float64),
+        log_prior=np.asarray(problem.prior.log_prob(z), np.float64),
+        log_q=np.asarray(proposal.log_prob(z), np.float64),
+        distance=measurement.distance,
+        log_partition=measurement.log_partition,
     )
 
 

@@ -19,8 +19,13 @@ class Temper(eqx.Module):
     """The exponent of ``p(theta) / q(theta)``."""
     bandwidth: float
     """beta_t: the pseudo-likelihood is ``kernel(D, beta_t)``."""
-    level: float = 1.0
+    level: float
     """How much of the pseudo-likelihood the posterior has taken in so far, from 0 to 1."""
+
+
+def full_temper(bandwidth: float, beta: float) -> Temper:
+    """Weights ``p L / q`` in full, after which the posterior has taken in ``beta / bandwidth``."""
+    return Temper(power=1.0, bandwidth=bandwidth, level=beta / bandwidth)
 
 
 def log_weights(

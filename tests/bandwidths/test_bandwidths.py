@@ -8,7 +8,7 @@ from pliant.bandwidths.quantile import Quantile
 from pliant.bandwidths.trust_region import TrustRegion
 from pliant.kernels import ExponentialKernel
 from pliant.particles import Particles, divergence_from_uniform, effective_sample_size
-from pliant.weights import Temper, log_weights
+from pliant.weights import Temper, full_temper, log_weights
 
 BETA = 1e-3
 KERNEL = ExponentialKernel()
@@ -85,13 +85,32 @@ def test_the_corrected_path_ends_at_the_target():
     )
 
 
+def test_the_path_of_the_prior_corrects_in_full():
+    """Its weights are p L^level / q, whatever the last level was."""
+    given, epsilon = particles(), 2.0
+    achieved = []
+    for last in (None, Temper(power=1.0, bandwidth=BETA, level=0.9)):
+        temper = TrustRegion(epsilon, path="prior").step(given, KERNEL, BETA, last)
+        assert temper.power == 1
+        assert temper.level == pytest.approx(BETA / temper.bandwidth)
+        achieved.append(divergence_from_uniform(log_weights(given, KERNEL, temper, BETA)))
+    assert achieved == pytest.approx([epsilon, epsilon], abs=1e-3)
+
+
+@pytest.mark.parametrize("rule", [Quantile(0.3), EffectiveSampleSize(0.5)])
+def test_rules_with_full_weights_know_how_much_they_have_taken_in(rule):
+    temper = rule.step(particles(spread=10.0), KERNEL, BETA, None)
+    assert temper.bandwidth > BETA
+    assert temper.level == pytest.approx(BETA / temper.bandwidth)
+
+
 def test_trust_region_is_inactive_where_the_full_step_is_short():
     given = particles(spread=1e-6)
     given = Particles(
         given.z, given.log_prior, given.log_prior, given.distance, given.log_partition
     )
     temper = TrustRegion(0.5).step(given, KERNEL, BETA, None)
-    assert temper == Temper(power=1.0, bandwidth=BETA)
+    assert temper == full_temper(BETA, BETA)
 
 
 def test_unusable_particles_get_no_weight():
@@ -104,7 +123,7 @@ def test_unusable_particles_get_no_weight():
 
 
 def test_fixed_is_the_target():
-    assert Fixed().step(particles(), KERNEL, BETA, None) == Temper(power=1.0, bandwidth=BETA)
+    assert Fixed().step(particles(), KERNEL, BETA, None) == full_temper(BETA, BETA)
 
 
 def test_quantile_falls_and_never_rises():
@@ -151,7 +170,7 @@ def test_weights_are_equation_12():
     partition = np.linspace(0, 3, 2000)
     given = Particles(given.z, given.log_prior, given.log_q, given.distance, partition)
     eta = 4.0
-    temper = Temper(power=1 / (1 + eta), bandwidth=(1 + eta) * BETA)
+    temper = Temper(power=1 / (1 + eta), bandwidth=(1 + eta) * BETA, level=1.0)
     pseudo = -given.distance / (2 * BETA) - partition
     expected = (given.log_prior - given.log_q + pseudo) / (1 + eta)
     np.testing.assert_allclose(log_weights(given, KERNEL, temper, BETA), expected, rtol=1e-12)

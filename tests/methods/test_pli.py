@@ -7,6 +7,8 @@ import numpyro.distributions as dist
 import pytest
 
 import pliant
+from pliant.methods.pli_report import is_settled
+from pliant.particles import Particles
 
 N = 20
 NOISE = 0.5
@@ -50,6 +52,34 @@ def test_meets_the_pseudo_posterior(problem):
     # 2000 particles leave about 0.05 sd of noise; MMD weighs more than the mean
     np.testing.assert_allclose(draws.mean(0), exact_mean, atol=0.5 * precision**-0.5)
     np.testing.assert_allclose(draws.std(0), precision**-0.5, rtol=0.2)
+
+
+def test_a_calibrated_bandwidth_gives_the_width_of_the_resampled_mean(problem):
+    """The minimum of MMD over shifts is nearly the mean, whose variance is that of x over N."""
+    method = small(rounds=14, n_params=2000, n_sims=200, beta="calibrated")
+    result = pliant.infer(problem, method, seed=0)
+    assert result.history["beta"][0] == pytest.approx(0.05 / N)
+    assert result.method.resolved(problem).beta == "calibrated"
+    expected = np.asarray(problem.observed).std(axis=0) / N**0.5
+    found = result.posterior.sample(20_000, seed=1)["mu"].std(axis=0)
+    # one bandwidth for both coordinates, whose spreads differ; 2000 draws leave some per cent
+    assert np.mean(found / expected) == pytest.approx(1, abs=0.15)
+
+
+def test_a_calibrated_bandwidth_needs_a_metric_and_no_partition_function():
+    with pytest.raises(ValueError, match="beta:.*Wasserstein cannot"):
+        pliant.PLI(beta="calibrated", discrepancy=pliant.Wasserstein())
+    with pytest.raises(ValueError, match="partition: it belongs to one bandwidth"):
+        pliant.PLI(beta="calibrated", partition=pliant.PartitionFunction())
+
+
+def test_settled_is_a_proposal_that_the_weights_leave_in_place():
+    z = np.random.default_rng(0).normal(size=(4000, 2))
+    zeros = np.zeros(4000)
+    given = Particles(z, zeros, zeros, zeros, zeros)
+    assert is_settled(given, zeros)
+    assert not is_settled(given, 0.4 * z[:, 0])  # moves a mean by 0.4
+    assert not is_settled(given, -0.6 * z[:, 1] ** 2)  # narrows one to 0.67
 
 
 @pytest.mark.parametrize(

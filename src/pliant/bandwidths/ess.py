@@ -10,7 +10,7 @@ from pliant.bandwidths.base import AbstractBandwidth
 from pliant.checks import check_real
 from pliant.kernels import AbstractKernel
 from pliant.particles import Particles, effective_sample_size
-from pliant.weights import Temper, log_weights
+from pliant.weights import Temper, full_temper, log_weights
 
 
 class EffectiveSampleSize(AbstractBandwidth):
@@ -42,16 +42,16 @@ class EffectiveSampleSize(AbstractBandwidth):
         wanted = self.fraction * drawn
 
         def shortfall(log_bandwidth: float) -> float:
-            temper = Temper(power=1.0, bandwidth=math.exp(log_bandwidth))
+            temper = full_temper(math.exp(log_bandwidth), beta)
             return wanted - effective_sample_size(log_weights(particles, kernel, temper, beta))
 
         low, high = math.log(beta), self._highest(particles, beta, last)
         if shortfall(low) <= 0 or high <= low:
-            return Temper(power=1.0, bandwidth=beta)
+            return full_temper(beta, beta)
         if shortfall(high) >= 0:
-            return Temper(power=1.0, bandwidth=math.exp(high))
+            return full_temper(math.exp(high), beta)
         found = root_scalar(shortfall, bracket=(low, high)).root
-        return Temper(power=1.0, bandwidth=math.exp(found))
+        return full_temper(math.exp(found), beta)
 
     def _highest(self, particles: Particles, beta: float, last: Temper | None) -> float:
         if last is not None:

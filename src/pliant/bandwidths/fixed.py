@@ -3,7 +3,7 @@
 from pliant.bandwidths.base import AbstractBandwidth
 from pliant.kernels import AbstractKernel
 from pliant.particles import Particles
-from pliant.weights import Temper
+from pliant.weights import Temper, full_temper
 
 
 class Fixed(AbstractBandwidth):
@@ -13,4 +13,4 @@ class Fixed(AbstractBandwidth):
         self, particles: Particles, kernel: AbstractKernel, beta: float, last: Temper | None
     ) -> Temper:
         """Always ``beta``."""
-        return Temper(power=1.0, bandwidth=beta)
+        return full_temper(beta, beta)

@@ -7,7 +7,7 @@ from pliant.bandwidths.base import AbstractBandwidth
 from pliant.checks import check_real
 from pliant.kernels import AbstractKernel
 from pliant.particles import Particles
-from pliant.weights import Temper
+from pliant.weights import Temper, full_temper
 
 
 class Quantile(AbstractBandwidth):
@@ -31,4 +31,4 @@ class Quantile(AbstractBandwidth):
         usable = particles.distance[np.isfinite(particles.distance)]
         rule = float(np.quantile(usable, self.alpha) - usable.min()) if usable.size else np.inf
         before = np.inf if last is None else last.bandwidth
-        return Temper(power=1.0, bandwidth=max(beta, min(rule, before)))
+        return full_temper(max(beta, min(rule, before)), beta)

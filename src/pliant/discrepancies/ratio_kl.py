@@ -42,8 +42,8 @@ class RatioKL(AbstractLearnedDiscrepancy):
     width: int = eqx.field(static=True, default=100)
     training: Training = Training(steps=2000, rate=1e-3, every=100, patience=20)
     batch_size: int = eqx.field(static=True, default=250)
-    window: int = eqx.field(static=True, default=24)
-    networks: int = eqx.field(static=True, default=12)
+    window: int = eqx.field(static=True, default=12)
+    networks: int = eqx.field(static=True, default=6)
     n_evaluated: int = eqx.field(static=True, default=5000)
     wide_share: float | None = eqx.field(static=True, default=0.5)
 

@@ -7,8 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
-from scipy.stats import spearmanr
+from jaxtyping import Array, Key
 
 from pliant.bandwidths.base import AbstractBandwidth
 from pliant.bandwidths.trust_region import TrustRegion
@@ -23,36 +22,37 @@ from pliant.discrepancies.euclidean import Euclidean
 from pliant.discrepancies.learned import AbstractLearnedDiscrepancy
 from pliant.discrepancies.likelihood_kl import LikelihoodKL
 from pliant.discrepancies.mmd import MMD
-from pliant.families.base import AbstractDensity, AbstractFamily, AbstractModel
+from pliant.families.base import AbstractFamily, AbstractModel
 from pliant.families.spline_flow import SplineFlow
 from pliant.feature_scale import with_feature_scale
 from pliant.final_check import FinalCheck, final_check
 from pliant.kernels import AbstractKernel, ExponentialKernel
 from pliant.measurement import (
     Measurement,
-    distance_row,
     learn_and_measure,
     measure_parameters,
     measure_without_simulating,
+    measured_particles,
 )
 from pliant.methods.base import (
     FEWEST_PARTICLES,
     AbstractMethod,
     Outcome,
-    Stop,
     nothing_usable,
 )
-from pliant.particles import (
-    Particles,
-    divergence_from_uniform,
-    effective_sample_size,
-    normalise,
+from pliant.methods.pli_report import (
+    converged,
+    diverged,
+    is_settled,
+    round_row,
+    too_noisy,
 )
+from pliant.particles import Particles
 from pliant.partition import PartitionFunction, PreparedPartition
 from pliant.problem import Problem
 from pliant.reuse import Earlier, pooled
 from pliant.training import Training
-from pliant.weights import Temper, log_weights
+from pliant.weights import Temper, full_temper, log_weights
 
 # The paper's eleven lengthscales are mostly long, where a kernel sees little but the mean. Four
 # short ones see covariances too (SLCP, N = 100: the correlation's spread is 2.4 instead of
@@ -61,9 +61,7 @@ _LENGTHSCALES = (2.0, 4.0, 8.0, 16.0, 128.0, 1024.0)
 _PARAMETERS = 5000  # in a round, unless a budget allows fewer
 _LEARNED_PARAMETERS = 2000
 _LEARNED_DRAWS = 20  # draws of each parameter, where single draws are learned from
-_MOST_CHANGE = 4.0  # of a calibrated bandwidth in one round, as a factor
 _WIDE = 0.2  # of the log-likelihood: such a posterior is more than twice as wide as the last
-_SETTLED = 0.2  # of a parameter's width: a round that changes less has changed nothing
 
 
 class PLI(AbstractMethod):
@@ -153,6 +151,11 @@ class PLI(AbstractMethod):
             raise ValueError(
                 f'beta: "calibrated" resamples observations, which {name} cannot. Use '
                 "pliant.MMD() or pliant.Energy(), or give a number."
+            )
+        if self.partition is not None:
+            raise ValueError(
+                'partition: it belongs to one bandwidth, and beta="calibrated" changes that. '
+                "Leave one of them out."
             )
 
     @classmethod
@@ -255,17 +258,18 @@ class PLI(AbstractMethod):
         beta, last = self._target(state, particles, measurement)
         temper = self.bandwidth.step(particles, self.kernel, beta, last)
         log_w = log_weights(particles, self.kernel, temper, beta)
-        row = _row(particles, measurement, temper, beta, log_w)
+        row = round_row(particles, measurement, temper, beta, log_w)
         noisy = row["eta"] > 0 and row["noise_share"] > (self.noise_limit or np.inf)
         if noisy and state.noisy:
-            return Outcome(state, row, cost, _too_noisy(row, self._n_sims(problem), beta))
+            return Outcome(state, row, cost, too_noisy(row, self._n_sims(problem), beta))
 
         density, info = self._fit(fit_key, problem, state.density, particles, log_w)
         row |= {name: np.asarray(value).item() for name, value in info.items()}
         if not _is_finite(density):
-            return Outcome(state, row, cost, _diverged())
-        settled = self._is_settled(temper, beta, particles, log_w)
-        stop = _converged() if settled and state.settled else None
+            return Outcome(state, row, cost, diverged())
+        whole = temper.power == 1 and temper.bandwidth == beta
+        settled = self.learns and whole and is_settled(particles, log_w)  # noise would hide it
+        stop = converged() if settled and state.settled else None
         state = dataclasses.replace(
             state,
             beta=beta,
@@ -287,25 +291,7 @@ class PLI(AbstractMethod):
         z = particles.z[: len(measurement.influences)]
         usable = np.isfinite(particles.distance[: len(z)])
         beta = calibrated_bandwidth(z[usable], measurement.influences[usable], state.beta)
-        beta = float(np.clip(beta, state.beta / _MOST_CHANGE, state.beta * _MOST_CHANGE))
         return beta, dataclasses.replace(last, level=min(1.0, beta / state.beta))
-
-    def _is_settled(
-        self, temper: Temper, beta: float, particles: Particles, log_w: np.ndarray
-    ) -> bool:
-        """Whether the proposal was the target already: distances without noise can tell.
-
-        It was if the weights move no mean by a fifth of its width, and change no width by as much.
-        """
-        whole = temper.power == 1 and temper.bandwidth == beta
-        if not (self.learns and whole):
-            return False
-        z, weights = particles.z, normalise(log_w)
-        mean, spread = z.mean(axis=0), z.std(axis=0)
-        target = weights @ z
-        shift = np.abs(target - mean) / spread
-        change = np.sqrt(weights @ (z - target) ** 2) / spread - 1
-        return bool(np.all(shift < _SETTLED) and np.all(np.abs(change) < _SETTLED))
 
     def check(self, key: Key[Array, ""], problem: Problem, state: "PLIState") -> FinalCheck | None:
         """Weigh new draws of the posterior by ``p L / q``, where L is learned.
@@ -318,8 +304,8 @@ class PLI(AbstractMethod):
             return None
         z = state.density.sample(key, discrepancy.n_evaluated)
         measurement = measure_without_simulating(problem, discrepancy, state.measured, z)
-        particles = _particles(problem, state.density, z, measurement)
-        target = Temper(power=1.0, bandwidth=state.beta)
+        particles = measured_particles(problem, state.density, z, measurement)
+        target = full_temper(state.beta, state.beta)
         log_w = log_weights(particles, self.kernel, target, state.beta)
         return final_check(particles.z, log_w)
 
@@ -348,8 +334,9 @@ class PLI(AbstractMethod):
                 state.discrepancy,
                 state.measured,
                 proposal,
-                _mixed(sample_key, z, state.wide, state.discrepancy.wide_share),
+                z,
                 self._n_sims(problem),
+                wide=state.wide,
             )
         else:
             measurement, measured = measure_parameters(
@@ -363,7 +350,7 @@ class PLI(AbstractMethod):
                 chunk_size=self.chunk_size,
                 with_influences=self.beta == "calibrated",
             )
-        return _particles(problem, proposal, z, measurement), measurement, measured
+        return measured_particles(problem, proposal, z, measurement), measurement, measured
 
     def _fit(
         self,
@@ -417,78 +404,6 @@ class PLIState(eqx.Module):
     """Rounds whose simulations are used again, the newest first."""
 
 
-def _particles(
-    problem: Problem,
-    proposal: AbstractDensity,
-    z: Float[Array, "K dim"],
-    measurement: Measurement,
-) -> Particles:
-    """Draws of a proposal with their distances and densities."""
-    return Particles(
-        z=np.asarray(z, np.float64),
-        log_prior=np.asarray(problem.prior.log_prob(z), np.float64),
-        log_q=np.asarray(proposal.log_prob(z), np.float64),
-        distance=measurement.distance,
-        log_partition=measurement.log_partition,
-    )
-
-
-def _mixed(
-    key: Key[Array, ""],
-    z: Float[Array, "K dim"],
-    wide: AbstractDensity | None,
-    share: float | None,
-) -> Float[Array, "K dim"]:
-    """Parameters of which a share, evenly spread among them, is drawn from a wider density."""
-    if wide is None or share is None:
-        return z
-    is_wide = (np.arange(len(z)) * share) % 1 >= 1 - share
-    return jnp.where(is_wide[:, None], wide.sample(jax.random.fold_in(key, 1), len(z)), z)
-
-
-def _row(
-    particles: Particles,
-    measurement: Measurement,
-    temper: Temper,
-    beta: float,
-    log_w: np.ndarray,
-) -> dict[str, float | int]:
-    row: dict[str, float | int] = {
-        "bandwidth": temper.bandwidth,
-        "eta": temper.bandwidth / beta - 1,
-        "beta": beta,
-        "kl": divergence_from_uniform(log_w, particles.log_base),
-        "ess": effective_sample_size(log_w),
-        **distance_row(measurement),
-    }
-    if np.any(particles.log_partition):
-        plain = log_w + particles.log_partition * (beta / temper.bandwidth)
-        row["spearman"] = float(np.asarray(spearmanr(log_w, plain))[0])
-    return row
-
-
 def _is_finite(density: AbstractModel) -> bool:
     leaves = jax.tree.leaves(eqx.filter(density, eqx.is_inexact_array))
     return all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in leaves)
-
-
-def _converged() -> Stop:
-    return Stop("converged", "Two rounds running, the posterior was what the likelihood asks for.")
-
-
-def _too_noisy(row: dict[str, float | int], n_sims: int, beta: float) -> Stop:
-    return Stop(
-        "noise",
-        f"The noise of distances from {n_sims} draws (standard error {row['distance_se']:.2g}) "
-        f"makes up {row['noise_share']:.0%} of their variance, so a further step would contract "
-        "the posterior on noise. The posterior before this round is kept. Use more draws "
-        f"(n_sims={4 * n_sims}) or a larger bandwidth (beta={4 * beta:.2g}).",
-    )
-
-
-def _diverged() -> Stop:
-    return Stop(
-        "diverged",
-        "The fit of this round gave a density that is not finite; the posterior before it is "
-        "kept. Use a lower learning rate or a simpler family.",
-    )

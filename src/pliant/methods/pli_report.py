@@ -1,0 +1,76 @@
+"""What a round of PLI reports: its row of the history, and why a run ends there."""
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from pliant.measurement import Measurement, distance_row
+from pliant.methods.base import Stop
+from pliant.particles import (
+    Particles,
+    divergence_from_uniform,
+    effective_sample_size,
+    normalise,
+)
+from pliant.weights import Temper
+
+_SETTLED = 0.2  # of a parameter's width: a round that changes less has changed nothing
+
+
+def round_row(
+    particles: Particles,
+    measurement: Measurement,
+    temper: Temper,
+    beta: float,
+    log_w: np.ndarray,
+) -> dict[str, float | int]:
+    """The columns of a round before its fit, as ``History`` describes them."""
+    row: dict[str, float | int] = {
+        "bandwidth": temper.bandwidth,
+        "eta": temper.bandwidth / beta - 1,
+        "beta": beta,
+        "kl": divergence_from_uniform(log_w, particles.log_base),
+        "ess": effective_sample_size(log_w),
+        **distance_row(measurement),
+    }
+    if np.any(particles.log_partition):
+        plain = log_w + particles.log_partition * (beta / temper.bandwidth)
+        row["spearman"] = float(np.asarray(spearmanr(log_w, plain))[0])
+    return row
+
+
+def is_settled(particles: Particles, log_w: np.ndarray) -> bool:
+    """Whether the weights leave the proposal as it was.
+
+    They do if they move no mean by a fifth of its width, and change no width by as much. (The KL
+    would not do: it has a floor where the family cannot reach the target.)
+    """
+    z, weights = particles.z, normalise(log_w)
+    spread, target = z.std(axis=0), weights @ z
+    shift = np.abs(target - z.mean(axis=0)) / spread
+    change = np.abs(np.sqrt(weights @ (z - target) ** 2) / spread - 1)
+    return bool(np.all(shift < _SETTLED) and np.all(change < _SETTLED))
+
+
+def converged() -> Stop:
+    """The end of a run that has arrived."""
+    return Stop("converged", "Two rounds running, the posterior was what the likelihood asks for.")
+
+
+def too_noisy(row: dict[str, float | int], n_sims: int, beta: float) -> Stop:
+    """The end of a run before it contracts on noise."""
+    return Stop(
+        "noise",
+        f"The noise of distances from {n_sims} draws (standard error {row['distance_se']:.2g}) "
+        f"makes up {row['noise_share']:.0%} of their variance, so a further step would contract "
+        "the posterior on noise. The posterior before this round is kept. Use more draws "
+        f"(n_sims={4 * n_sims}) or a larger bandwidth (beta={4 * beta:.2g}).",
+    )
+
+
+def diverged() -> Stop:
+    """The end of a run whose fit went wrong."""
+    return Stop(
+        "diverged",
+        "The fit of this round gave a density that is not finite; the posterior before it is "
+        "kept. Use a lower learning rate or a simpler family.",
+    )
