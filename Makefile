@@ -17,10 +17,14 @@ lint: .venv/ready
 types: .venv/ready
 	$(BIN)/basedpyright
 
-# Most tests wait for the compiler, so they ask it for less; the long runs ask for fast code.
+# Most tests wait for the compiler, so they ask it for nothing but code that runs; the long runs
+# ask for more.
+LONG := tests/test_accuracy.py tests/discrepancies/test_learned.py tests/families tests/methods tests/tasks
+PYTEST := $(BIN)/pytest -n 2 --dist worksteal
+
 unit: .venv/ready
-	XLA_FLAGS=--xla_backend_optimization_level=1 $(BIN)/pytest -n 2 --dist worksteal --ignore tests/test_accuracy.py
-	$(BIN)/pytest -n 2 --dist worksteal tests/test_accuracy.py
+	XLA_FLAGS=--xla_backend_optimization_level=0 $(PYTEST) $(addprefix --ignore=,$(LONG))
+	XLA_FLAGS=--xla_backend_optimization_level=1 $(PYTEST) $(LONG)
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

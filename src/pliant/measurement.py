@@ -6,8 +6,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Bool, Float, Key, PyTree
 
+from pliant.devices import share_out
 from pliant.discrepancies.base import AbstractDiscrepancy, AbstractWeighableDiscrepancy
 from pliant.discrepancies.learned import AbstractLearnedDiscrepancy
 from pliant.families.base import AbstractDensity
@@ -189,8 +190,23 @@ def distance_row(measurement: Measurement) -> dict[str, float | int]:
 
 
 @eqx.filter_jit
-def _measure(discrepancy: AbstractDiscrepancy, *arguments: Any) -> tuple[Float[Array, " K"], Any]:
-    return discrepancy.measure(*arguments)
+def _measure(
+    discrepancy: AbstractDiscrepancy,
+    key: Key[Array, ""],
+    state: Any,
+    thetas: PyTree,
+    x: Float[Array, "K M *event"],
+    ok: Bool[Array, "K M"],
+) -> tuple[Float[Array, " K"], Any]:
+    arrays, rest = eqx.partition((discrepancy, key, state), eqx.is_array)
+
+    def measure(sets: PyTree, common: PyTree) -> tuple[Array, Any]:
+        discrepancy, key, state = eqx.combine(common, rest)
+        distances, state = discrepancy.measure(key, state, *sets)
+        return distances, eqx.filter(state, eqx.is_array)
+
+    distances, new = share_out(measure, (thetas, x, ok), arrays)
+    return distances, eqx.combine(new, eqx.filter(state, eqx.is_array, inverse=True))
 
 
 def _measure_halves(

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
+from pliant.devices import share_out
 from pliant.simulators.base import AbstractSimulator
 
 
@@ -52,5 +53,9 @@ class JaxSimulator(AbstractSimulator):
             ok = jnp.all(jnp.isfinite(x))
             return jnp.where(ok, x, 0.0), ok
 
-        over_draws = jax.vmap(draw, in_axes=(None, None, 0))
-        return jax.vmap(over_draws, in_axes=(0, 0, None))(keys, thetas, jnp.arange(n))
+        def sets(mapped: tuple[Array, PyTree], indices: Array) -> tuple[PyTree, None]:
+            keys, thetas = mapped
+            over_draws = jax.vmap(draw, in_axes=(None, None, 0))
+            return jax.vmap(over_draws, in_axes=(0, 0, None))(keys, thetas, indices), None
+
+        return share_out(sets, (keys, thetas), jnp.arange(n))[0]
