@@ -82,14 +82,11 @@ def test_settled_is_a_proposal_that_the_weights_leave_in_place():
     assert not is_settled(given, -0.6 * z[:, 1] ** 2)  # narrows one to 0.67
 
 
-@pytest.mark.parametrize(
-    ("family", "sizes"),
-    [(pliant.Gaussian(), (7, 128, 300)), (pliant.SplineFlow(layers=1, width=8), (128,))],
-)
-def test_chunks_do_not_change_the_result(problem, family, sizes):
+def test_chunks_do_not_change_the_result(problem):
+    flow = pliant.SplineFlow(layers=1, width=8)
     results = [
-        pliant.infer(problem, small(rounds=2, family=family, chunk_size=size), seed=3)
-        for size in (None, *sizes)
+        pliant.infer(problem, small(rounds=2, family=flow, chunk_size=size), seed=3)
+        for size in (None, 7, 128)
     ]
     for other in results[1:]:
         np.testing.assert_array_equal(samples(other), samples(results[0]))
