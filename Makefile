@@ -18,13 +18,14 @@ types: .venv/ready
 	$(BIN)/basedpyright
 
 # Most tests wait for the compiler, so they ask it for nothing but code that runs; the long runs
-# ask for more.
+# ask for more. Each of the two processes keeps to its own core.
 LONG := tests/test_accuracy.py tests/discrepancies/test_learned.py tests/families tests/methods tests/tasks
 PYTEST := $(BIN)/pytest -n 2 --dist worksteal
+OPTIMISE := XLA_FLAGS=--xla_cpu_multi_thread_eigen=false\ --xla_backend_optimization_level
 
 unit: .venv/ready
-	XLA_FLAGS=--xla_backend_optimization_level=0 $(PYTEST) $(addprefix --ignore=,$(LONG))
-	XLA_FLAGS=--xla_backend_optimization_level=1 $(PYTEST) $(LONG)
+	$(OPTIMISE)=0 $(PYTEST) $(addprefix --ignore=,$(LONG))
+	$(OPTIMISE)=1 $(PYTEST) $(LONG)
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
