@@ -20,7 +20,7 @@ types: .venv/ready
 # Most tests wait for the compiler, so they ask it for nothing but code that runs; the long runs
 # ask for more. Each of the two processes keeps to its own core.
 LONG := tests/test_accuracy.py tests/discrepancies/test_learned.py tests/families tests/methods tests/tasks
-PYTEST := $(BIN)/pytest -n 2 --dist worksteal
+PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 OPTIMISE := XLA_FLAGS=--xla_cpu_multi_thread_eigen=false\ --xla_backend_optimization_level
 
 unit: .venv/ready

@@ -36,10 +36,13 @@ def fit_squash(observed: Float[np.ndarray, "N d"], simulated: Float[np.ndarray, 
     one where neither varies.
     """
     observed = np.asarray(observed, np.float64)
-    low, high = np.quantile(np.asarray(simulated, np.float64), [0.25, 0.75], axis=0)
-    wide = (high - low) / 1.349
     own = observed.std(axis=0) if len(observed) >= _ENOUGH else np.zeros(observed.shape[1])
-    spread = np.where(own > 0, own, wide)
-    spread = np.where(spread > 0, spread, 1.0)
-    centre = observed.mean(axis=0)
-    return Squash(jnp.asarray(centre, float), jnp.asarray(spread, float))
+    spread = np.where(own > 0, own, middle_squash(simulated).spread)
+    return Squash(jnp.asarray(observed.mean(axis=0), float), jnp.asarray(spread, float))
+
+
+def middle_squash(rows: Float[np.ndarray, "S d"]) -> Squash:
+    """By the median and the interquartile range (as a standard deviation), or one where it is 0."""
+    low, middle, high = np.quantile(np.asarray(rows, np.float64), [0.25, 0.5, 0.75], axis=0)
+    spread = (high - low) / 1.349
+    return Squash(jnp.asarray(middle, float), jnp.asarray(np.where(spread > 0, spread, 1.0), float))

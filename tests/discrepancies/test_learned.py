@@ -81,11 +81,12 @@ def test_older_networks_count_while_they_predict_as_well(trained):
 def test_the_same_network_from_another_view(trained):
     _, state, _ = trained
     member = state.members[0]
-    z = np.asarray(PROBLEM.prior.sample(jax.random.key(1), 40))
-    view = View(jnp.array([0.5, -0.3]), jnp.array([0.2, 3.0]))
+    rng = np.random.default_rng(0)
+    seen = jnp.asarray(rng.normal(size=(40, 4)), float)  # of z and theta
+    view = View(jnp.array([0.5, -0.3, 0.0, 1.0]), jnp.array([0.2, 3.0, 1.0, 0.7]))
     moved = Member(member.seen_from(view), view)
-    u = jnp.asarray(np.random.default_rng(0).normal(size=(2, 40)), float)
-    log_values = eqx.filter_jit(lambda member: member.network.log_values(u, member.view(z).T))
+    u = jnp.asarray(rng.normal(size=(2, 40)), float)
+    log_values = eqx.filter_jit(lambda member: member.network.log_values(u, member.view(seen).T))
     np.testing.assert_allclose(log_values(moved), log_values(member), atol=2e-3)
 
 

@@ -6,6 +6,7 @@ of x, from single simulated draws, and is then evaluated at any parameter withou
 """
 
 import abc
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -16,7 +17,8 @@ from jaxtyping import Array, Bool, Float, Key
 
 from pliant.checks import check_instance, check_integer, check_real
 from pliant.problem import Problem
-from pliant.squash import Squash, fit_squash
+from pliant.space import constrain_all
+from pliant.squash import Squash, fit_squash, middle_squash
 from pliant.training import Training
 
 HELD_OUT = 10
@@ -71,8 +73,10 @@ class AbstractLearnedDiscrepancy(eqx.Module):
         """Raise a ``ValueError`` if the observations do not suit the discrepancy."""
 
     @abc.abstractmethod
-    def untrained(self, key: Key[Array, ""], problem: Problem) -> "AbstractNetwork":
-        """A new network."""
+    def untrained(
+        self, key: Key[Array, ""], problem: Problem, condition_dim: int
+    ) -> "AbstractNetwork":
+        """A new network, which sees a parameter as ``condition_dim`` numbers."""
 
     @abc.abstractmethod
     def trained(
@@ -117,21 +121,26 @@ class AbstractLearnedDiscrepancy(eqx.Module):
         start_key, noise_key, train_key = jax.random.split(key, 3)
         rows = x.reshape(*x.shape[:2], -1)
         if state is None:
-            state = _first_state(problem, rows[ok])
+            state = _first_state(problem, z, rows[ok])
         u = state.squash(_spread(noise_key, jnp.asarray(rows), state.counts))
-        newest = Draws(z=np.asarray(z), u=np.asarray(u), ok=ok)
+        seen = _seen(problem, state.theta_squash, z)
+        newest = Draws(seen=np.asarray(seen), u=np.asarray(u), ok=ok)
         draws = (newest, *state.draws)[: self.window]
-        view = View(*_moments(newest.z))
+        view = View(*_moments(newest.seen))
         data = self._data(draws, view, newest_share=1 / (1 + _effective_number(state.shares)))
 
         last = state.members[0] if state.members else None
-        network = self.untrained(start_key, problem) if last is None else last.seen_from(view)
+        if last is None:
+            network = self.untrained(start_key, problem, seen.shape[1])
+        else:
+            network = last.seen_from(view)
         network, info = self.trained(train_key, network, data)
         members = (Member(network, view), *state.members)[: self.networks]
         members, shares = self._that_count(problem.n_obs, members, data)
         row = {"net_steps": int(info["fit_steps"]), "net_loss": float(info["held_out"])}
         row["networks"] = _effective_number(shares)
-        return LearnedState(state.squash, state.counts, draws, members, shares), row
+        state = dataclasses.replace(state, draws=draws, members=members, shares=shares)
+        return state, row
 
     def distances(
         self, problem: Problem, state: "LearnedState", z: Float[Array, "K dim"]
@@ -145,7 +154,8 @@ class AbstractLearnedDiscrepancy(eqx.Module):
         copies = _COPIES if np.any(state.counts) else 1
         keys = jax.random.split(jax.random.key(0), copies)
         u = jnp.stack([state.squash(_spread(k, observed, state.counts)) for k in keys])
-        each = np.stack([_log_values(member, u, z) for member in state.members])
+        seen = _seen(problem, state.theta_squash, z)
+        each = np.stack([_log_values(member, u, seen) for member in state.members])
         mean = self.averaged(each, state.shares).mean(axis=1, dtype=np.float64)
         off = problem.n_obs * (each.mean(axis=2, dtype=np.float64) - mean)
         off = off - off.mean(axis=1, keepdims=True)  # a constant of theta is no disagreement
@@ -153,12 +163,12 @@ class AbstractLearnedDiscrepancy(eqx.Module):
 
     def _data(self, draws: tuple["Draws", ...], view: "View", *, newest_share: float) -> "Data":
         """The newest round first, in arrays of one size, so that nothing is compiled anew."""
-        n_params = len(draws[0].z)
+        n_params = len(draws[0].seen)
         missing = (self.window - len(draws)) * n_params
         whole: Draws = jax.tree.map(lambda *leaves: np.concatenate(leaves), *draws)
         whole = jax.tree.map(lambda a: np.pad(a, [(0, missing)] + [(0, 0)] * (a.ndim - 1)), whole)
         return Data(
-            condition=view(jnp.asarray(whole.z)).T,
+            condition=view(jnp.asarray(whole.seen)).T,
             u=jnp.asarray(whole.u),
             ok=jnp.asarray(whole.ok),
             rounds=jnp.asarray(len(draws)),
@@ -185,13 +195,13 @@ class AbstractNetwork(eqx.Module):
 
     @abc.abstractmethod
     def log_values(
-        self, u: Float[Array, "d B"], condition: Float[Array, "dim B"]
+        self, u: Float[Array, "d B"], condition: Float[Array, "c B"]
     ) -> Float[Array, " B"]:
         """``log p(u | condition)`` of ``B`` pairs, up to a constant of u."""
 
     @abc.abstractmethod
     def with_condition(
-        self, factor: Float[Array, " dim"], shift: Float[Array, " dim"]
+        self, factor: Float[Array, " c"], shift: Float[Array, " c"]
     ) -> "AbstractNetwork":
         """The network whose values at ``c`` are this one's at ``factor * c + shift``."""
 
@@ -199,12 +209,12 @@ class AbstractNetwork(eqx.Module):
 class View(eqx.Module):
     """Parameters relative to a round's: a network sees them at the scale on which they vary."""
 
-    centre: Float[Array, " dim"]
-    spread: Float[Array, " dim"]
+    centre: Float[Array, " c"]
+    spread: Float[Array, " c"]
 
-    def __call__(self, z: Float[Array, "*batch dim"]) -> Float[Array, "*batch dim"]:
+    def __call__(self, seen: Float[Array, "*batch c"]) -> Float[Array, "*batch c"]:
         """Centred and scaled parameters."""
-        return (z - self.centre) / self.spread
+        return (seen - self.centre) / self.spread
 
 
 class Member(eqx.Module):
@@ -222,7 +232,7 @@ class Member(eqx.Module):
 class Draws(eqx.Module):
     """The simulations of one round, as the networks see them."""
 
-    z: Float[np.ndarray, "K dim"]
+    seen: Float[np.ndarray, "K c"]
     u: Float[np.ndarray, "K M d"]
     ok: Bool[np.ndarray, "K M"]
 
@@ -231,6 +241,8 @@ class LearnedState(eqx.Module):
     """What is known after a round."""
 
     squash: Squash
+    """Of observations."""
+    theta_squash: Squash
     counts: Bool[np.ndarray, " d"]
     """Which features are whole numbers."""
     draws: tuple[Draws, ...]
@@ -244,7 +256,7 @@ class LearnedState(eqx.Module):
 class Data(eqx.Module):
     """What a network is trained on; rounds follow each other along C, the newest first."""
 
-    condition: Float[Array, "dim C"]
+    condition: Float[Array, "c C"]
     u: Float[Array, "C M d"]
     ok: Bool[Array, "C M"]
     rounds: Array
@@ -273,17 +285,36 @@ class Data(eqx.Module):
         return jnp.arange(0, self.n_params, HELD_OUT)
 
 
-def _first_state(problem: Problem, simulated: Float[np.ndarray, "S d"]) -> LearnedState:
+def _first_state(
+    problem: Problem, z: Float[Array, "K dim"], simulated: Float[np.ndarray, "S d"]
+) -> LearnedState:
     observed = np.asarray(problem.observed).reshape(problem.n_obs, -1)
-    counts = _are_counts(observed) & _are_counts(simulated)
     return LearnedState(
-        fit_squash(observed, simulated), counts, draws=(), members=(), shares=np.ones(1)
+        squash=fit_squash(observed, simulated),
+        theta_squash=middle_squash(np.asarray(_flat_thetas(problem, z))),
+        counts=_are_counts(observed) & _are_counts(simulated),
+        draws=(),
+        members=(),
+        shares=np.ones(1),
     )
+
+
+def _seen(problem: Problem, theta_squash: Squash, z: Float[Array, "K dim"]) -> Float[Array, "K c"]:
+    """What networks see of a parameter: z, and beside it theta itself, its tails drawn in.
+
+    What is simulated is often linear in theta where it is not in z: near the end of an interval.
+    """
+    return jnp.concatenate([z, theta_squash(_flat_thetas(problem, z))], axis=1)
+
+
+def _flat_thetas(problem: Problem, z: Float[Array, "K dim"]) -> Float[Array, "K t"]:
+    leaves = jax.tree.leaves(constrain_all(problem.prior.space, z))
+    return jnp.concatenate([leaf.reshape(len(z), -1) for leaf in leaves], axis=1)
 
 
 @eqx.filter_jit
 def _log_values(
-    member: Member, u: Float[Array, "copies N d"], z: Float[Array, "K dim"]
+    member: Member, u: Float[Array, "copies N d"], seen: Float[Array, "K c"]
 ) -> Float[Array, "K N"]:
     """Of all observations, for all parameters, some at a time.
 
@@ -293,21 +324,21 @@ def _log_values(
     copies, n, d = u.shape
     points = u.reshape(-1, d).T
 
-    def one(z: Array) -> Array:
-        repeated = jnp.broadcast_to(member.view(z)[:, None], (len(z), copies * n))
+    def one(seen: Array) -> Array:
+        repeated = jnp.broadcast_to(member.view(seen)[:, None], (len(seen), copies * n))
         values = member.network.log_values(points, repeated).reshape(copies, n)
         return jax.nn.logsumexp(values, axis=0) - jnp.log(copies)
 
-    return jax.lax.map(one, z, batch_size=max(1, _PAIRS // (copies * n)))
+    return jax.lax.map(one, seen, batch_size=max(1, _PAIRS // (copies * n)))
 
 
 def _effective_number(shares: Float[np.ndarray, " networks"]) -> float:
     return float(1 / np.sum(shares**2))
 
 
-def _moments(z: Float[np.ndarray, "K dim"]) -> tuple[Array, Array]:
-    spread = np.std(z, axis=0)
-    return jnp.asarray(np.mean(z, axis=0)), jnp.asarray(np.where(spread > 0, spread, 1.0))
+def _moments(seen: Float[np.ndarray, "K c"]) -> tuple[Array, Array]:
+    spread = np.std(seen, axis=0)
+    return jnp.asarray(np.mean(seen, axis=0)), jnp.asarray(np.where(spread > 0, spread, 1.0))
 
 
 def _are_counts(x: Float[np.ndarray, "S d"]) -> Bool[np.ndarray, " d"]:

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from pliant.checks import check_integer
 from pliant.discrepancies.learned import AbstractLearnedDiscrepancy, AbstractNetwork, Data
-from pliant.families.conditional_flow import ConditionalFlow
+from pliant.families.conditional_flow import ConditionalFlow, GaussianHead
 from pliant.problem import Problem
 from pliant.training import Training, train
 
@@ -63,13 +63,15 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
                 f"numbers, got {d}. Use pliant.RatioKL(), which needs no density of them."
             )
 
-    def untrained(self, key: Key[Array, ""], problem: Problem) -> "LikelihoodNetwork":
+    def untrained(
+        self, key: Key[Array, ""], problem: Problem, condition_dim: int
+    ) -> "LikelihoodNetwork":
         """A standard normal for every parameter."""
         return LikelihoodNetwork(
             ConditionalFlow(
                 key,
                 dim=math.prod(problem.event_shape),
-                condition_dim=problem.prior.dim,
+                condition_dim=condition_dim,
                 layers=self.layers,
                 bins=self.bins,
                 width=self.width,
@@ -112,29 +114,29 @@ class LikelihoodNetwork(AbstractNetwork):
     flow: ConditionalFlow
 
     def log_values(
-        self, u: Float[Array, "d B"], condition: Float[Array, "dim B"]
+        self, u: Float[Array, "d B"], condition: Float[Array, "c B"]
     ) -> Float[Array, " B"]:
         """Log densities."""
         return self.flow.log_prob(u, condition)
 
     def with_condition(
-        self, factor: Float[Array, " dim"], shift: Float[Array, " dim"]
+        self, factor: Float[Array, " c"], shift: Float[Array, " c"]
     ) -> "LikelihoodNetwork":
         """The networks' first layers are linear in the condition."""
         return LikelihoodNetwork(self.flow.with_condition(factor, shift))
 
 
-def _with_head(network: LikelihoodNetwork, head: eqx.nn.MLP) -> LikelihoodNetwork:
+def _with_head(network: LikelihoodNetwork, head: GaussianHead) -> LikelihoodNetwork:
     return eqx.tree_at(lambda n: n.flow.head, network, head)
 
 
 def _head_loss(
-    head: eqx.nn.MLP, parts: tuple[LikelihoodNetwork, Data], key: Key[Array, ""]
+    head: GaussianHead, parts: tuple[LikelihoodNetwork, Data], key: Key[Array, ""]
 ) -> Array:
     return _loss(_with_head(parts[0], head), parts[1], key)
 
 
-def _held_out_head_loss(head: eqx.nn.MLP, parts: tuple[LikelihoodNetwork, Data]) -> Array:
+def _held_out_head_loss(head: GaussianHead, parts: tuple[LikelihoodNetwork, Data]) -> Array:
     return _held_out_loss(_with_head(parts[0], head), parts[1])
 
 

@@ -57,7 +57,9 @@ class RatioKL(AbstractLearnedDiscrepancy):
     def check(self, problem: Problem) -> None:
         """Any observations will do."""
 
-    def untrained(self, key: Key[Array, ""], problem: Problem) -> "RatioNetwork":
+    def untrained(
+        self, key: Key[Array, ""], problem: Problem, condition_dim: int
+    ) -> "RatioNetwork":
         """The same value for every pair."""
         embed_key, body_key = jax.random.split(key)
         length, network = math.prod(problem.event_shape), None
@@ -65,7 +67,7 @@ class RatioKL(AbstractLearnedDiscrepancy):
         if self.embedding is not None:
             network = self.embedding.build(embed_key, points)
             length = self.embedding.features
-        inputs = length + problem.prior.dim
+        inputs = length + condition_dim
         body = eqx.nn.MLP(inputs, "scalar", self.width, 3, jax.nn.silu, key=body_key)
         body = eqx.tree_at(lambda m: m.layers[-1].weight, body, replace_fn=jnp.zeros_like)
         return RatioNetwork(embedding=network, body=body, points=points)
@@ -97,7 +99,7 @@ class RatioNetwork(AbstractNetwork):
     points: tuple[int, int] = eqx.field(static=True)
 
     def log_values(
-        self, u: Float[Array, "d B"], condition: Float[Array, "dim B"]
+        self, u: Float[Array, "d B"], condition: Float[Array, "c B"]
     ) -> Float[Array, " B"]:
         """Log ratios of ``B`` pairs, up to a constant of each observation."""
         return self.of_embedded(self.embedded(u), condition)
@@ -113,7 +115,7 @@ class RatioNetwork(AbstractNetwork):
         return jax.vmap(self.body, in_axes=1)(jnp.concatenate([e, condition]))
 
     def with_condition(
-        self, factor: Float[Array, " dim"], shift: Float[Array, " dim"]
+        self, factor: Float[Array, " c"], shift: Float[Array, " c"]
     ) -> "RatioNetwork":
         """The first layer is linear in the condition."""
         first: Any = self.body.layers[0]

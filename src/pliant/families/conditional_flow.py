@@ -12,6 +12,53 @@ from pliant.families.coupling import CouplingFlow
 _FULL = 20  # up to this dimension the Gaussian has correlations
 
 
+class GaussianHead(eqx.Module):
+    """Mean and inverse Cholesky factor of a Gaussian, each computed from a condition.
+
+    A perceptron, with a linear function beside it for the mean: data often shift in proportion to
+    a parameter, and a small error of the shift would move a posterior of many observations.
+    """
+
+    mlp: eqx.nn.MLP
+    linear: eqx.nn.Linear
+
+    def __init__(self, key: Key[Array, ""], *, dim: int, condition_dim: int, width: int):
+        mlp_key, linear_key = jax.random.split(key)
+        outputs = 2 * dim + (dim * (dim - 1) // 2 if dim <= _FULL else 0)
+        mlp = eqx.nn.MLP(condition_dim, outputs, width, 2, jax.nn.silu, key=mlp_key)
+        self.mlp = eqx.tree_at(
+            lambda mlp: (mlp.layers[-1].weight, mlp.layers[-1].bias), mlp, replace_fn=jnp.zeros_like
+        )
+        linear = eqx.nn.Linear(condition_dim, dim, key=linear_key)
+        self.linear = jax.tree.map(jnp.zeros_like, linear)
+
+    def __call__(self, condition: Float[Array, "condition_dim B"]) -> tuple[Array, Array, Array]:
+        """Means, log diagonals and what is below them, with the batch last."""
+        raw = jax.vmap(self.mlp, in_axes=1, out_axes=1)(condition)
+        shift = jax.vmap(self.linear, in_axes=1, out_axes=1)(condition)
+        dim = len(shift)
+        return raw[:dim] + shift, raw[dim : 2 * dim], raw[2 * dim :]
+
+    def with_condition(
+        self, factor: Float[Array, " c"], shift: Float[Array, " c"]
+    ) -> "GaussianHead":
+        """The head whose value at ``c`` is this one's at ``factor * c + shift``."""
+        return eqx.tree_at(
+            lambda head: (head.mlp.layers[0], head.linear),
+            self,
+            (_moved(self.mlp.layers[0], factor, shift), _moved(self.linear, factor, shift)),
+        )
+
+
+def _moved(layer: Any, factor: Float[Array, " c"], shift: Float[Array, " c"]) -> eqx.nn.Linear:
+    """The layer whose value at ``c`` is this one's at ``factor * c + shift``."""
+    return eqx.tree_at(
+        lambda linear: (linear.weight, linear.bias),
+        layer,
+        (layer.weight * factor, layer.bias + layer.weight @ shift),
+    )
+
+
 class ConditionalFlow(eqx.Module):
     """q(y | c): ``flow(A(c) (y - m(c)), c)`` is standard normal.
 
@@ -29,7 +76,7 @@ class ConditionalFlow(eqx.Module):
         width: Units in each of the two hidden layers of every network.
     """
 
-    head: eqx.nn.MLP
+    head: GaussianHead
     flow: CouplingFlow
     dim: int = eqx.field(static=True)
 
@@ -44,13 +91,7 @@ class ConditionalFlow(eqx.Module):
         width: int,
     ):
         head_key, flow_key = jax.random.split(key)
-        outputs = 2 * dim + (dim * (dim - 1) // 2 if dim <= _FULL else 0)
-        head = eqx.nn.MLP(condition_dim, outputs, width, 2, jax.nn.silu, key=head_key)
-        self.head = eqx.tree_at(
-            lambda mlp: (mlp.layers[-1].weight, mlp.layers[-1].bias),
-            head,
-            replace_fn=jnp.zeros_like,
-        )
+        self.head = GaussianHead(head_key, dim=dim, condition_dim=condition_dim, width=width)
         self.flow = CouplingFlow(
             flow_key,
             dim=dim,
@@ -91,21 +132,14 @@ class ConditionalFlow(eqx.Module):
         self, factor: Float[Array, " c"], shift: Float[Array, " c"]
     ) -> "ConditionalFlow":
         """The density whose value at ``c`` is this one's at ``factor * c + shift``."""
-        first: Any = self.head.layers[0]
         kept = self.dim // 2
         hidden = self.flow.hidden_1
         condition = hidden[:, :, kept:]
         return eqx.tree_at(
-            lambda f: (
-                f.head.layers[0].weight,
-                f.head.layers[0].bias,
-                f.flow.hidden_1,
-                f.flow.bias_1,
-            ),
+            lambda f: (f.head, f.flow.hidden_1, f.flow.bias_1),
             self,
             (
-                first.weight * factor,
-                first.bias + first.weight @ shift,
+                self.head.with_condition(factor, shift),
                 jnp.concatenate([hidden[:, :, :kept], condition * factor], axis=2),
                 self.flow.bias_1 + (condition @ shift)[:, :, None],
             ),
@@ -113,14 +147,9 @@ class ConditionalFlow(eqx.Module):
 
     def _gaussian(self, condition: Array) -> tuple[Array, Array, Array | None]:
         """Mean, log diagonal and the part below the diagonal of A, with the batch last."""
-        raw = jax.vmap(self.head, in_axes=1, out_axes=1)(condition)
-        mean, log_diagonal, rest = (
-            raw[: self.dim],
-            raw[self.dim : 2 * self.dim],
-            raw[2 * self.dim :],
-        )
+        mean, log_diagonal, rest = self.head(condition)
         if self.dim > _FULL:
             return mean, log_diagonal, None
         rows, columns = jnp.tril_indices(self.dim, -1)
-        below = jnp.zeros((self.dim, self.dim, raw.shape[1])).at[rows, columns].set(rest)
+        below = jnp.zeros((self.dim, self.dim, mean.shape[1])).at[rows, columns].set(rest)
         return mean, log_diagonal, below
