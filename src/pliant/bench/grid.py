@@ -1,0 +1,227 @@
+"""A grid file: TOML -> runs with stable names, checked whole before anything runs.
+
+```toml
+samples = 1000                        # of each posterior, for its metrics
+classify = false                      # whether to compute C2ST, which takes long
+
+[methods.PLI-MMD]                     # a label, and what it stands for
+method = "pli"
+n_params = 2000
+
+[[methods.PLI-MMD.when]]              # other options for a task, or numbers of observations
+task = "furuta"
+n_params = 500
+
+[[experiment]]                        # every combination of the lists is a run
+name = "accuracy"
+tasks = ["slcp", "furuta"]
+n_obs = [2, 100]
+seeds = [0, 1]
+methods = ["PLI-MMD"]
+options = { epsilon = [0.5, 1.0] }    # may be left out; a list is one run for each value
+snapshots = 500                       # samples that are kept of every round; none by default
+```
+"""
+
+import itertools
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from pliant.bench.grid_values import (
+    GridError,
+    Place,
+    boolean,
+    integer,
+    listed,
+    one_name,
+    option,
+    table,
+)
+from pliant.bench.plan import Run, build
+from pliant.cli.choices import METHODS, closest, option_names
+from pliant.cli.errors import UserError, first_line
+from pliant.tasks import names as task_names
+
+_GRID_KEYS = ("samples", "classify", "methods", "experiment")
+_EXPERIMENT_KEYS = ("name", "tasks", "n_obs", "seeds", "methods", "options", "snapshots")
+_SAMPLES = 10_000  # as the paper
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The runs of a grid file."""
+
+    name: str
+    text: str
+    runs: tuple[Run, ...]
+
+
+def shipped() -> tuple[str, ...]:
+    """The names of the grids that come with Pliant."""
+    files = resources.files("pliant.bench").joinpath("grids").iterdir()
+    return tuple(sorted(file.name.removesuffix(".toml") for file in files))
+
+
+def read_grid(source: str) -> Grid:
+    """Read and check a grid.
+
+    Args:
+        source: The path of a TOML file, or the name of a shipped grid.
+
+    Raises:
+        GridError: If there is no such grid, or for the first mistake in it.
+    """
+    path = Path(source)
+    if not path.is_file() and source in shipped():
+        text = resources.files("pliant.bench").joinpath("grids", f"{source}.toml").read_text()
+        return parse_grid(text, f"{source}.toml")
+    if not path.is_file():
+        raise GridError(
+            f"{source}: there is no such file, and no such grid; those that come with Pliant are "
+            f"{', '.join(shipped())}.{closest(source, shipped())}"
+        )
+    return parse_grid(path.read_text(), source)
+
+
+def parse_grid(text: str, name: str) -> Grid:
+    """The runs of a grid's text; ``name`` is what messages call it.
+
+    Raises:
+        GridError: One line with the file, the key, what was expected and what came.
+    """
+    root = Place(name)
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise GridError(f"{name}: not a TOML file: {error}.") from error
+    table(root, data, _GRID_KEYS, needed=("methods", "experiment"))
+    samples = integer(root / "samples", data.get("samples", _SAMPLES), at_least=10)
+    classify = boolean(root / "classify", data.get("classify", False))
+    methods = table(root / "methods", data["methods"])
+    for label in methods:
+        _check_method(root / "methods" / label, label, methods[label])
+    experiments = data["experiment"]
+    if not isinstance(experiments, list) or not experiments:
+        raise (root / "experiment").error("one table [[experiment]] or more", experiments)
+    runs = [
+        run
+        for index, experiment in enumerate(experiments, start=1)
+        for run in _expand(
+            root / f"experiment {index}", experiment, methods, samples=samples, classify=classify
+        )
+    ]
+    _check_runs(root, runs)
+    return Grid(name, text, tuple(runs))
+
+
+def _check_method(place: Place, label: str, entry: Any) -> None:
+    table(place, entry, needed=("method",))
+    if not label.replace("-", "").replace("_", "").isalnum():
+        raise place.error("a label of letters, digits, - and _", label)
+    one_name(place / "method", entry["method"], METHODS)
+    _check_options(place, entry, entry["method"], but=("method", "when"))
+    exceptions = entry.get("when", [])
+    if not isinstance(exceptions, list):
+        raise (place / "when").error("tables [[...when]]", exceptions)
+    for index, exception in enumerate(exceptions, start=1):
+        inner = place / f"when {index}"
+        table(inner, exception)
+        _check_options(inner, exception, entry["method"], but=("task", "n_obs"))
+        if not {"task", "n_obs"} & set(exception):
+            raise inner.error("task, n_obs, or both", sorted(exception))
+        for task in listed(inner / "task", exception.get("task", [])):
+            one_name(inner / "task", task, task_names())
+        for n_obs in listed(inner / "n_obs", exception.get("n_obs", [])):
+            integer(inner / "n_obs", n_obs, at_least=1)
+
+
+def _check_options(
+    place: Place, entry: Mapping[str, Any], method: str, *, but: tuple[str, ...] = ()
+) -> None:
+    allowed = option_names(method)
+    for key, value in entry.items():
+        if key not in but:
+            option(place / key, value, allowed, method, also=but)
+
+
+def _expand(
+    place: Place, entry: Any, methods: Mapping[str, Any], *, samples: int, classify: bool
+) -> Iterator[Run]:
+    """All combinations of an experiment's lists."""
+    table(place, entry, _EXPERIMENT_KEYS, needed=_EXPERIMENT_KEYS[:5])
+    name = entry["name"]
+    if not isinstance(name, str) or not name.isidentifier():
+        raise (place / "name").error("a word of letters, digits and _", name)
+    tasks = [
+        one_name(place / "tasks", t, task_names()) for t in listed(place / "tasks", entry["tasks"])
+    ]
+    labels = [
+        one_name(place / "methods", m, methods) for m in listed(place / "methods", entry["methods"])
+    ]
+    n_obs = [
+        integer(place / "n_obs", n, at_least=1) for n in listed(place / "n_obs", entry["n_obs"])
+    ]
+    seeds = [
+        integer(place / "seeds", s, at_least=0) for s in listed(place / "seeds", entry["seeds"])
+    ]
+    snapshots = integer(place / "snapshots", entry.get("snapshots", 0), at_least=0)
+    varied = table(place / "options", entry.get("options", {}))
+    axes = {key: listed(place / "options" / key, values) for key, values in varied.items()}
+    for label, (key, values) in itertools.product(labels, axes.items()):
+        for value in values:
+            _check_options(place / "options", {key: value}, methods[label]["method"])
+    for task, label, n, seed, *chosen in itertools.product(
+        tasks, labels, n_obs, seeds, *axes.values()
+    ):
+        extra = dict(zip(axes, chosen, strict=True))
+        yield Run(
+            experiment=name,
+            task=task,
+            method=label,
+            n_obs=n,
+            seed=seed,
+            varied=extra,
+            options={**_options(methods[label], task, n), **extra},
+            samples=samples,
+            classify=classify,
+            snapshots=snapshots,
+        )
+
+
+def _options(entry: Mapping[str, Any], task: str, n_obs: int) -> dict[str, Any]:
+    """The method's options for a task and a number of observations; later exceptions win."""
+    options = {key: value for key, value in entry.items() if key != "when"}
+    for exception in entry.get("when", []):
+        tasks = exception.get("task", task)
+        numbers = exception.get("n_obs", n_obs)
+        if task in _as_list(tasks) and n_obs in _as_list(numbers):
+            options |= {k: v for k, v in exception.items() if k not in ("task", "n_obs")}
+    return options
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _check_runs(root: Place, runs: list[Run]) -> None:
+    """Build every method once, as options may be out of range; and look for runs given twice."""
+    built: set[str] = set()
+    names: set[str] = set()
+    for run in runs:
+        if run.name in names:
+            raise GridError(f"{root}: experiment: {run.name} is there twice.")
+        names.add(run.name)
+        what = repr((run.options, run.n_obs))
+        if what in built:
+            continue
+        built.add(what)
+        try:
+            build(run)
+        except (TypeError, ValueError, UserError) as error:
+            line = first_line(error).removeprefix("--")
+            where = root / ("experiment" if run.varied else "methods") / run.method
+            raise GridError(f"{where}.{line}" if ":" in line else f"{where}: {line}") from error
