@@ -34,10 +34,13 @@ from typing import Any
 from pliant.bench.grid_values import (
     GridError,
     Place,
+    as_list,
     boolean,
     integer,
+    integers,
     listed,
-    one_name,
+    name_of,
+    names,
     option,
     table,
 )
@@ -122,7 +125,7 @@ def _check_method(place: Place, label: str, entry: Any) -> None:
     table(place, entry, needed=("method",))
     if not label.replace("-", "").replace("_", "").isalnum():
         raise place.error("a label of letters, digits, - and _", label)
-    one_name(place / "method", entry["method"], METHODS)
+    name_of(place / "method", entry["method"], METHODS)
     _check_options(place, entry, entry["method"], but=("method", "when"))
     exceptions = entry.get("when", [])
     if not isinstance(exceptions, list):
@@ -133,10 +136,8 @@ def _check_method(place: Place, label: str, entry: Any) -> None:
         _check_options(inner, exception, entry["method"], but=("task", "n_obs"))
         if not {"task", "n_obs"} & set(exception):
             raise inner.error("task, n_obs, or both", sorted(exception))
-        for task in listed(inner / "task", exception.get("task", [])):
-            one_name(inner / "task", task, task_names())
-        for n_obs in listed(inner / "n_obs", exception.get("n_obs", [])):
-            integer(inner / "n_obs", n_obs, at_least=1)
+        names(inner / "task", exception.get("task", []), task_names())
+        integers(inner / "n_obs", exception.get("n_obs", []), at_least=1)
 
 
 def _check_options(
@@ -156,40 +157,31 @@ def _expand(
     name = entry["name"]
     if not isinstance(name, str) or not name.isidentifier():
         raise (place / "name").error("a word of letters, digits and _", name)
-    tasks = [
-        one_name(place / "tasks", t, task_names()) for t in listed(place / "tasks", entry["tasks"])
-    ]
-    labels = [
-        one_name(place / "methods", m, methods) for m in listed(place / "methods", entry["methods"])
-    ]
-    n_obs = [
-        integer(place / "n_obs", n, at_least=1) for n in listed(place / "n_obs", entry["n_obs"])
-    ]
-    seeds = [
-        integer(place / "seeds", s, at_least=0) for s in listed(place / "seeds", entry["seeds"])
-    ]
+    tasks = names(place / "tasks", entry["tasks"], task_names())
+    labels = names(place / "methods", entry["methods"], methods)
+    n_obs = integers(place / "n_obs", entry["n_obs"], at_least=1)
+    seeds = integers(place / "seeds", entry["seeds"], at_least=0)
     snapshots = integer(place / "snapshots", entry.get("snapshots", 0), at_least=0)
     varied = table(place / "options", entry.get("options", {}))
     axes = {key: listed(place / "options" / key, values) for key, values in varied.items()}
     for label, (key, values) in itertools.product(labels, axes.items()):
         for value in values:
             _check_options(place / "options", {key: value}, methods[label]["method"])
-    for task, label, n, seed, *chosen in itertools.product(
-        tasks, labels, n_obs, seeds, *axes.values()
-    ):
-        extra = dict(zip(axes, chosen, strict=True))
-        yield Run(
-            experiment=name,
-            task=task,
-            method=label,
-            n_obs=n,
-            seed=seed,
-            varied=extra,
-            options={**_options(methods[label], task, n), **extra},
-            samples=samples,
-            classify=classify,
-            snapshots=snapshots,
-        )
+    extras = [dict(zip(axes, chosen, strict=True)) for chosen in itertools.product(*axes.values())]
+    for task, label, n, seed in itertools.product(tasks, labels, n_obs, seeds):
+        for extra in extras:
+            yield Run(
+                experiment=name,
+                task=task,
+                method=label,
+                n_obs=n,
+                seed=seed,
+                varied=extra,
+                options={**_options(methods[label], task, n), **extra},
+                samples=samples,
+                classify=classify,
+                snapshots=snapshots,
+            )
 
 
 def _options(entry: Mapping[str, Any], task: str, n_obs: int) -> dict[str, Any]:
@@ -198,23 +190,19 @@ def _options(entry: Mapping[str, Any], task: str, n_obs: int) -> dict[str, Any]:
     for exception in entry.get("when", []):
         tasks = exception.get("task", task)
         numbers = exception.get("n_obs", n_obs)
-        if task in _as_list(tasks) and n_obs in _as_list(numbers):
+        if task in as_list(tasks) and n_obs in as_list(numbers):
             options |= {k: v for k, v in exception.items() if k not in ("task", "n_obs")}
     return options
-
-
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
 
 
 def _check_runs(root: Place, runs: list[Run]) -> None:
     """Build every method once, as options may be out of range; and look for runs given twice."""
     built: set[str] = set()
-    names: set[str] = set()
+    seen: set[str] = set()
     for run in runs:
-        if run.name in names:
+        if run.name in seen:
             raise GridError(f"{root}: experiment: {run.name} is there twice.")
-        names.add(run.name)
+        seen.add(run.name)
         what = repr((run.options, run.n_obs))
         if what in built:
             continue

@@ -51,12 +51,27 @@ def table(
     return value
 
 
+def as_list(value: Any) -> list[Any]:
+    """A single value is a list of one."""
+    return value if isinstance(value, list) else [value]
+
+
 def listed(place: Place, value: Any) -> list[Any]:
-    """A list; a single value is a list of one. Nothing may be there twice."""
-    values = value if isinstance(value, list) else [value]
-    if any(values.count(entry) > 1 for entry in values if not isinstance(entry, dict)):
+    """A list, or a single value, in which nothing is there twice."""
+    values = as_list(value)
+    if any(values.count(entry) > 1 for entry in values):
         raise place.error("every value once", value)
     return values
+
+
+def names(place: Place, value: Any, allowed: Collection[str]) -> list[str]:
+    """A list of some names."""
+    return [name_of(place, entry, allowed) for entry in listed(place, value)]
+
+
+def integers(place: Place, value: Any, *, at_least: int) -> list[int]:
+    """A list of integers that are large enough."""
+    return [integer(place, entry, at_least=at_least) for entry in listed(place, value)]
 
 
 def integer(place: Place, value: Any, *, at_least: int) -> int:
@@ -73,10 +88,10 @@ def boolean(place: Place, value: Any) -> bool:
     return value
 
 
-def one_name(place: Place, value: Any, names: Collection[str]) -> str:
+def name_of(place: Place, value: Any, allowed: Collection[str]) -> str:
     """One of some names."""
-    if value not in names:
-        raise place.error(", ".join(names), value, closest(str(value), names))
+    if not isinstance(value, str) or value not in allowed:
+        raise place.error(", ".join(allowed), value, closest(str(value), allowed))
     return value
 
 
@@ -98,7 +113,7 @@ def option(
         keys = [*also, *known]
         raise place.error(f"one of the keys {', '.join(keys)} ({method})", key, closest(key, keys))
     if key in NAMED:
-        one_name(place, value, NAMED[key])
+        name_of(place, value, NAMED[key])
     elif key in INTEGERS:
         integer(place, value, at_least=INTEGERS[key])
     elif key == "beta" and value == "calibrated":

@@ -5,8 +5,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from pliant.bench.plan import Run
 from pliant.bench.perform import Outcome
+from pliant.bench.plan import Run
 
 
 class AbstractPool(abc.ABC):

@@ -6,9 +6,10 @@ import signal
 import threading
 import time
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 from pliant.bench.folders import run_folder, write_error
 from pliant.bench.perform import Outcome, perform
@@ -21,7 +22,8 @@ _SPAWN = multiprocessing.get_context("spawn")  # a fork of a process with thread
 @dataclass
 class _Worker:
     process: BaseProcess
-    connection: Connection
+    connection: Any
+    """Our end of the pipe."""
     run: Run | None = None
     kind: tuple[str, str, int] | None = None
     """Of its last run: another one of the same kind needs no compiling."""
@@ -62,7 +64,7 @@ class Processes(AbstractPool):
         outcomes = []
         busy = {worker.connection: worker for worker in self._workers if worker.run is not None}
         for connection in wait(list(busy), timeout=seconds):
-            worker = busy[connection]  # pyright: ignore[reportArgumentType]
+            worker = busy[connection]
             try:
                 outcomes.append(worker.connection.recv())
                 worker.run = None
@@ -100,7 +102,7 @@ def _new_worker() -> _Worker:
     return _Worker(process, ours)
 
 
-def _work(connection: Connection, parent: int) -> None:
+def _work(connection: Any, parent: int) -> None:
     """Perform what comes through the connection, until it or the parent is no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which kills us
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()

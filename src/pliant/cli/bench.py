@@ -6,6 +6,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from pliant.cli.errors import UserError
 from pliant.cli.report import console, counted, print_table, say
 
 _INTERRUPTED = 130
@@ -80,3 +81,41 @@ def print_bench_status(folder: Path) -> None:
         say(out, f"{run.name}: {read_error(run_folder(folder, run))}")
     if states["failed"]:
         say(out, "pliant bench run ... --retry tries failed runs again.")
+
+
+def collect_bench(folder: Path) -> None:
+    """Write the tables of the finished runs.
+
+    Raises:
+        UserError: If there are none.
+        ImportError: If pyarrow is not installed.
+    """
+    from pliant.bench.collect import rows_of, write_tables
+    from pliant.bench.folders import read_grid_of
+
+    grid = read_grid_of(folder)
+    rows = rows_of(folder, grid)
+    if not rows:
+        raise UserError(f"{folder}: no run is finished yet.")
+    out = console()
+    runs = len({row["run"] for row in rows})
+    say(out, f"{runs} of {counted(len(grid.runs), 'run')}:")
+    for path in write_tables(folder, rows):
+        say(out, f"  {path}")
+
+
+def draw_bench(folder: Path) -> None:
+    """Draw the figures that the finished runs allow, and say what others want.
+
+    Raises:
+        UserError: If there is no grid.
+    """
+    from pliant.bench.figures import draw_figures
+    from pliant.bench.folders import read_grid_of
+
+    out = console()
+    for drawn in draw_figures(folder, read_grid_of(folder)):
+        if drawn.wanted is None:
+            say(out, f"{drawn.name}: {', '.join(map(str, drawn.paths))}")
+        else:
+            say(out, f"{drawn.name}: skipped, as it wants finished runs {drawn.wanted}.")

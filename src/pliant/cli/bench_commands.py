@@ -62,7 +62,7 @@ def run(
         str | None,
         _option(
             "local|ADDRESS",
-            "Perform the runs on a Dask cluster instead: on this machine's cores, or by a scheduler "
+            "Perform the runs on a Dask cluster: on this machine's cores, or by a scheduler "
             "such as tcp://host:8786 whose workers see the same folder.",
         ),
     ] = None,
