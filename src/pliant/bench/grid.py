@@ -18,7 +18,7 @@ tasks = ["slcp", "furuta"]
 n_obs = [2, 100]
 seeds = [0, 1]
 methods = ["PLI-MMD"]
-options = { epsilon = [0.5, 1.0] }    # may be left out; a list is one run for each value
+options = { epsilon = [0.5, 1.0] }    # may be left out; for all its methods, whatever they say
 snapshots = 500                       # samples that are kept of every round; none by default
 ```
 """
@@ -46,7 +46,7 @@ from pliant.bench.grid_values import (
 )
 from pliant.bench.plan import Run, build
 from pliant.cli.choices import METHODS, closest, option_names
-from pliant.cli.errors import UserError, first_line
+from pliant.cli.errors import UserError
 from pliant.tasks import names as task_names
 
 _GRID_KEYS = ("samples", "classify", "methods", "experiment")
@@ -117,7 +117,7 @@ def parse_grid(text: str, name: str) -> Grid:
             root / f"experiment {index}", experiment, methods, samples=samples, classify=classify
         )
     ]
-    _check_runs(root, runs)
+    _check_runs(root, runs, methods)
     return Grid(name, text, tuple(runs))
 
 
@@ -162,11 +162,13 @@ def _expand(
     n_obs = integers(place / "n_obs", entry["n_obs"], at_least=1)
     seeds = integers(place / "seeds", entry["seeds"], at_least=0)
     snapshots = integer(place / "snapshots", entry.get("snapshots", 0), at_least=0)
-    varied = table(place / "options", entry.get("options", {}))
-    axes = {key: listed(place / "options" / key, values) for key, values in varied.items()}
-    for label, (key, values) in itertools.product(labels, axes.items()):
+    given = table(place / "options", entry.get("options", {}))
+    choices = {key: listed(place / "options" / key, value) for key, value in given.items()}
+    for label, (key, values) in itertools.product(labels, choices.items()):
         for value in values:
             _check_options(place / "options", {key: value}, methods[label]["method"])
+    axes = {key: value for key, value in given.items() if isinstance(value, list)}
+    fixed = {key: value for key, value in given.items() if key not in axes}
     extras = [dict(zip(axes, chosen, strict=True)) for chosen in itertools.product(*axes.values())]
     for task, label, n, seed in itertools.product(tasks, labels, n_obs, seeds):
         for extra in extras:
@@ -177,7 +179,7 @@ def _expand(
                 n_obs=n,
                 seed=seed,
                 varied=extra,
-                options={**_options(methods[label], task, n), **extra},
+                options={**_options(methods[label], task, n), **fixed, **extra},
                 samples=samples,
                 classify=classify,
                 snapshots=snapshots,
@@ -195,7 +197,7 @@ def _options(entry: Mapping[str, Any], task: str, n_obs: int) -> dict[str, Any]:
     return options
 
 
-def _check_runs(root: Place, runs: list[Run]) -> None:
+def _check_runs(root: Place, runs: list[Run], methods: Mapping[str, Any]) -> None:
     """Build every method once, as options may be out of range; and look for runs given twice."""
     built: set[str] = set()
     seen: set[str] = set()
@@ -210,6 +212,9 @@ def _check_runs(root: Place, runs: list[Run]) -> None:
         try:
             build(run)
         except (TypeError, ValueError, UserError) as error:
-            line = first_line(error).removeprefix("--")
-            where = root / ("experiment" if run.varied else "methods") / run.method
-            raise GridError(f"{where}.{line}" if ":" in line else f"{where}: {line}") from error
+            key, _, rest = str(error).splitlines()[0].partition(":")
+            mine = _options(methods[run.method], run.task, run.n_obs)
+            place = root / "methods" / run.method
+            if mine.get(key) != run.options.get(key):
+                place = root / f"experiment {run.experiment}" / "options"
+            raise GridError(f"{place / key}:{rest}" if rest else f"{place}: {key}") from error

@@ -128,9 +128,9 @@ def _samples(posterior: Posterior, n: int, seed: int) -> dict[str, Any]:
 
 def _snapshots(folder: Path, run: Run) -> Callable[[dict[str, Any], Posterior], None]:
     """A callback that keeps samples of every round's posterior."""
-    folder.mkdir(parents=True, exist_ok=True)
 
     def keep(row: dict[str, Any], posterior: Posterior) -> None:
+        folder.mkdir(exist_ok=True)
         samples = _samples(posterior, run.snapshots, run.seed)
         write_arrays(folder / f"{row['round']:03d}.npz", samples)
 

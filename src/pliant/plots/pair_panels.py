@@ -1,5 +1,6 @@
 """Several posteriors of one problem: a small pair plot for each, all on the same axes."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -83,8 +84,8 @@ def _draw(
 ) -> None:
     n = len(labels)
     grid = part.subplots(n, n, squeeze=False)
-    for row, column in np.ndindex(n, n):
-        axes = grid[row, column]
+    for row, column in itertools.product(range(n), range(n)):
+        axes: Any = grid[row, column]
         if column > row:
             axes.remove()
             continue
@@ -106,7 +107,7 @@ def _draw(
             axes.set_ylim(*limits[row])
         axes.set_xlim(*limits[column])
         if truth is not None:
-            _mark(axes, truth[column], None if row == column else truth[row])
+            _mark(axes, float(truth[column]), None if row == column else float(truth[row]))
         _label(axes, labels, row, column)
 
 

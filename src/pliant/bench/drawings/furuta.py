@@ -39,7 +39,7 @@ def draw_furuta(evidence: Evidence) -> Figure:
     snapshots = evidence.snapshots(run)
     shown = _spread_out(sorted(snapshots), _SHOWN)
     figure = new_figure(WIDTH, 3.5)
-    left, right = figure.subfigures(1, 2, width_ratios=[2.6, 1])
+    left, right = cast(Any, figure.subfigures(1, 2, width_ratios=[2.6, 1]))
     grid = left.subplots(2, len(shown), squeeze=False)
     task = cast(Furuta, get("furuta"))
     colour = look(run.method, [run.method])["color"]

@@ -29,7 +29,7 @@ def draw_slices(evidence: Evidence) -> Figure:
         points = {label: columns(samples)[:, :2] for label, samples in posteriors.items()}
         limits = [_limits(points, truth, axis) for axis in (0, 1)]
         for axes, (label, values) in zip(line, points.items(), strict=True):
-            surface = smooth_surface(*values.T, (limits[0], limits[1]), _SHARES)
+            surface = smooth_surface(values[:, 0], values[:, 1], (limits[0], limits[1]), _SHARES)
             tops = [*surface.levels, surface.density.max() * 1.01]
             colour = _colour(label)
             axes.contourf(*surface[:3], levels=tops, colors=[tint(colour, 0.3), tint(colour, 0.7)])
