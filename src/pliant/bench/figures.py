@@ -29,7 +29,7 @@ FIGURES: dict[str, Callable[[Evidence], Figure]] = {
     "spearman": draw_spearman,
     "partition": draw_training,
 }
-_FORMATS = ("pdf", "png")
+_METADATA = {"pdf": {"CreationDate": None}, "png": None}
 _DOTS = 200  # an inch
 
 
@@ -53,9 +53,14 @@ def draw_figures(out: Path, grid: Grid) -> Iterator[Drawn]:
         except MissingRunsError as missing:
             yield Drawn(name, [], str(missing))
             continue
-        paths = [folder / f"{name}.{form}" for form in _FORMATS]
-        for path in paths:
-            figure.savefig(
-                path, dpi=_DOTS, metadata={"CreationDate": None} if path.suffix == ".pdf" else None
-            )
-        yield Drawn(name, paths, None)
+        yield Drawn(name, _save(figure, folder / name), None)
+
+
+def _save(figure: Figure, path: Path) -> list[Path]:
+    """The figure in all formats, from one layout; without dates, so that files can be compared."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    paths = [path.with_suffix(f".{form}") for form in _METADATA]
+    for one, metadata in zip(paths, _METADATA.values(), strict=True):
+        figure.savefig(one, dpi=_DOTS, metadata=metadata)
+    return paths

@@ -1,5 +1,6 @@
 """A mean with its interval against a number, on a scale that suits the values."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,9 +11,8 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from pliant.plots.style import log_ticks
 
-_BAND = 0.18
+_FAINT = 0.6
 _ROOM = 1.35  # around the values on a logarithmic axis
-_WIDE = 3.0  # decades from which on a logarithmic axis has ticks at powers of ten alone
 
 
 def draw_means(
@@ -23,9 +23,9 @@ def draw_means(
     high: Float[np.ndarray, " n"],
     **look: Any,
 ) -> None:
-    """A line through the means, in a band from ``low`` to ``high``, which may be NaN."""
+    """A line through the means, with bars from ``low`` to ``high``, which may be NaN."""
     axes.plot(x, mean, linewidth=1.2, markersize=3.5, **look)
-    axes.fill_between(x, low, high, color=look["color"], alpha=_BAND, linewidth=0)
+    axes.vlines(x, low, high, color=look["color"], linewidth=0.8, alpha=_FAINT)
 
 
 def number_axis(axes: Axes, numbers: Sequence[int]) -> None:
@@ -41,7 +41,7 @@ def value_axis(axes: Axes, values: Float[np.ndarray, " n"], *, near_zero: float 
 
     Args:
         axes: Where the values are drawn.
-        values: Those that have to be seen. Bands may leave the axis.
+        values: Those that have to be seen. Bars may leave the axis.
         near_zero: Below this size values cannot be told from zero; None if they have a sign
             that means something, so that the axis is linear.
     """
@@ -61,6 +61,15 @@ def value_axis(axes: Axes, values: Float[np.ndarray, " n"], *, near_zero: float 
     axes.set_yscale("symlog", linthresh=threshold, linscale=0.5)
     axes.set_ylim(min(1.5 * low, -0.5 * threshold), high * _ROOM)
     axes.yaxis.set_minor_locator(NullLocator())
+    axes.set_yticks(_ticks_around_zero(low, high, threshold))
     axes.yaxis.set_major_formatter(
         FuncFormatter(lambda y, _: f"{y:g}".replace("-", "\N{MINUS SIGN}"))
     )
+
+
+def _ticks_around_zero(low: float, high: float, threshold: float) -> list[float]:
+    """Zero, and powers of ten that are far enough from it."""
+    first = math.ceil(math.log10(3 * threshold))
+    above = [10.0**k for k in range(first, math.floor(math.log10(high)) + 1)] if high > 0 else []
+    below = [-(10.0**k) for k in range(first, 10) if -(10.0**k) >= low]
+    return [*below, 0.0, *above]

@@ -109,6 +109,7 @@ def _draw(
         if truth is not None:
             _mark(axes, float(truth[column]), None if row == column else float(truth[row]))
         _label(axes, labels, row, column)
+    part.align_xlabels()
 
 
 def _mark(axes: Axes, x: float, y: float | None) -> None:
@@ -122,13 +123,19 @@ def _label(axes: Axes, labels: list[str], row: int, column: int) -> None:
     bare(axes)
     axes.tick_params(labelsize=5, length=1.5, pad=1.5)
     last = row == len(labels) - 1
-    ticks, texts = short_ticks(*axes.get_xlim(), most=2)
+    ticks, texts = _two_ticks(*axes.get_xlim())
     axes.set_xticks(ticks, texts if last else [""] * len(ticks))
     if last:
         axes.set_xlabel(labels[column], fontsize=6, labelpad=1)
         axes.tick_params(axis="x", labelrotation=45)
     if row != column:
-        ticks, texts = short_ticks(*axes.get_ylim(), most=2)
+        ticks, texts = _two_ticks(*axes.get_ylim())
         axes.set_yticks(ticks, texts if column == 0 else [""] * len(ticks))
         if column == 0:
             axes.set_ylabel(labels[row], fontsize=6, labelpad=1)
+
+
+def _two_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
+    """The first and the last of a few round numbers: more would run into each other."""
+    ticks, texts = short_ticks(low, high, most=2)
+    return ticks[:: max(1, len(ticks) - 1)], texts[:: max(1, len(texts) - 1)]

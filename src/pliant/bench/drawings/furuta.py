@@ -47,10 +47,13 @@ def draw_furuta(evidence: Evidence) -> Figure:
         _draw_plane(grid[0, column], task, snapshots[index], colour)
         _draw_motion(grid[1, column], task, snapshots[index], colour)
         grid[0, column].set_title(f"round {index}", fontsize=8)
+    lows, highs = zip(*(axes.get_ylim() for axes in grid[1]), strict=True)
+    for axes in grid[1]:
+        axes.set_ylim(min(lows), max(highs))
     for axes in grid[:, 1:].flat:
-        axes.set_yticklabels([])
-    grid[0, 0].set_ylabel("m_p, kg", fontsize=7)
-    grid[1, 0].set_ylabel("sin θ_r", fontsize=7)
+        axes.tick_params(labelleft=False)
+    grid[0, 0].set_ylabel(r"$m_p$, kg", fontsize=7)
+    grid[1, 0].set_ylabel(r"$\sin\,\theta_r$", fontsize=7)
     _legend(left, run, colour)
     _draw_errors(right, evidence)
     return figure
@@ -86,7 +89,6 @@ def _draw_motion(axes: Axes, task: Furuta, samples: Samples, colour: str) -> Non
     predicted = np.asarray(_motions(task, drawn, state)[:, :, 0])
     true = np.asarray(task.rollout(task.truth, state)[:, 0])
     draw_trajectories(axes, _SECONDS, predicted, true, colour=colour)
-    axes.set_ylim(-1.1, 1.1)
     bare(axes)
     axes.tick_params(labelsize=6)
     axes.set_xticks([0.0, 0.5, 1.0], ["0", "0.5", "1"])

@@ -16,6 +16,7 @@ from pliant.plots.style import GREY, bare, new_figure
 EXPERIMENT = "accuracy"
 _MAIN = [("MMD^2", "predictive MMD^2"), ("Wasserstein^2", "predictive Wasserstein^2")]
 """The rows of the main figure; where there is no exact posterior, the second of each."""
+_DODGE = 1.06  # by which factor the points of two methods are apart, so that bars can be seen
 _LINEAR = ("log density of truth", "C2ST")
 
 
@@ -34,8 +35,16 @@ def draw_all(evidence: Evidence) -> Figure:
     """Every metric of every task."""
     rows = _accuracy(evidence)
     tasks = in_order([row["task"] for row in rows])
-    found = {row["metric"] for row in rows}
-    return _draw(rows, tasks, [[name] * len(tasks) for name in METRICS if name in found])
+    has = {(row["task"], row["metric"]) for row in rows}
+    names = [[name] * len(tasks) for name in METRICS if any((task, name) in has for task in tasks)]
+    exact, errors = [_MAIN[0][0]] * len(tasks), ["rollout error"] * len(tasks)
+    if exact in names and errors in names:  # of tasks without an exact posterior alone
+        names.remove(errors)
+        names[names.index(exact)] = [
+            first if (task, first) in has else second
+            for task, first, second in zip(tasks, exact, errors, strict=True)
+        ]
+    return _draw(rows, tasks, names)
 
 
 def _accuracy(evidence: Evidence) -> list[Row]:
@@ -74,9 +83,9 @@ def draw_panel(axes: Axes, rows: Sequence[Row], methods: Sequence[str]) -> None:
         mine = sorted((row for row in rows if row["method"] == method), key=lambda r: r["n_obs"])
         if mine:
             mean, low, high = (_column(mine, key) for key in ("mean", "low", "high"))
-            draw_means(
-                axes, [row["n_obs"] for row in mine], mean, low, high, **look(method, methods)
-            )
+            shift = _DODGE ** (methods.index(method) - (len(methods) - 1) / 2)
+            x = [shift * row["n_obs"] for row in mine]
+            draw_means(axes, x, mean, low, high, **look(method, methods))
             seen.append(mean)
     floors = {row["n_obs"]: row["floor"] for row in rows if row["floor"] is not None}
     smallest = min((abs(value) for value in floors.values() if value), default=0.0)

@@ -11,11 +11,13 @@ from pliant.bench.evidence import Evidence, columns, in_order
 from pliant.bench.plan import Run
 from pliant.metrics.mmd import squared_mmd
 from pliant.metrics.wasserstein import squared_wasserstein
-from pliant.plots.style import bare, new_figure
+from pliant.plots.means import value_axis
+from pliant.plots.style import GREY, bare, new_figure
 from pliant.tasks import get
 
 EXPERIMENT = "partition"
 _DASHES = [(0, ()), (0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2))]
+_NEAR_ZERO = 1e-3  # of the largest distance: unbiased estimates scatter around zero
 _DISTANCES = {"MMD² to the exact posterior": squared_mmd, "Wasserstein² to it": squared_wasserstein}
 
 
@@ -44,7 +46,7 @@ def draw_spearman(evidence: Evidence) -> Figure:
         Line2D([], [], color=look(method, methods)["color"], label=method) for method in methods
     ]
     handles += [
-        Line2D([], [], color="0.4", linestyle=_DASHES[i % len(_DASHES)], label=f"N = {number}")
+        Line2D([], [], color=GREY, linestyle=_DASHES[i % len(_DASHES)], label=f"N = {number}")
         for i, number in enumerate(numbers)
     ]
     _legend(figure, handles)
@@ -72,15 +74,17 @@ def draw_training(evidence: Evidence) -> Figure:
     for line, title in zip(grid, _DISTANCES, strict=True):
         line[0].set_ylabel(title, fontsize=7)
         for axes in line:
+            values = np.concatenate([np.asarray(drawn.get_ydata(), float) for drawn in axes.lines])
+            value_axis(axes, values, near_zero=_NEAR_ZERO * np.abs(values).max())
             _finish(axes)
-            _scale(axes)
     for axes, task in zip(grid[0], tasks, strict=True):
-        axes.set_title(f"{task_title(task)}, N = {n_obs}", fontsize=8)
+        axes.set_title(task_title(task), fontsize=8)
     handles = [
         Line2D([], [], color=look(method, methods)["color"], label=method) for method in methods
     ]
-    handles.append(Line2D([], [], color="0.4", linestyle=_DASHES[0], label="with Z(θ)"))
-    handles.append(Line2D([], [], color="0.4", linestyle=_DASHES[2], label="without"))
+    handles.append(Line2D([], [], color=GREY, linestyle=_DASHES[0], label="with Z(θ)"))
+    handles.append(Line2D([], [], color=GREY, linestyle=_DASHES[2], label="without"))
+    handles.append(Line2D([], [], linestyle="none", label=f"N = {n_obs}"))
     _legend(figure, handles)
     return figure
 
@@ -101,15 +105,6 @@ def _curves(evidence: Evidence, run: Run) -> tuple[list[int], list[np.ndarray]]:
         for distance in _DISTANCES.values()
     ]
     return list(snapshots), curves
-
-
-def _scale(axes: Axes) -> None:
-    """Logarithmic, where unbiased estimates near zero allow it."""
-    lows = [np.min(line.get_ydata()) for line in axes.lines]
-    if min(lows, default=1) > 0:
-        axes.set_yscale("log")
-    else:
-        axes.set_yscale("symlog", linthresh=1e-3)
 
 
 def _finish(axes: Axes) -> None:

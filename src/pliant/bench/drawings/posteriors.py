@@ -25,6 +25,8 @@ def draw_slices(evidence: Evidence) -> Figure:
     truth = _truth("gaussian_location")
     figure = new_figure(WIDTH, 3.9)
     grid = figure.subplots(2, len(METHODS) + 1, squeeze=False)
+    for axes, label in zip(grid[0], rows[2], strict=True):
+        axes.set_title(label, fontsize=8)
     for line, (n_obs, posteriors) in zip(grid, rows.items(), strict=True):
         points = {label: columns(samples)[:, :2] for label, samples in posteriors.items()}
         limits = [_limits(points, truth, axis) for axis in (0, 1)]
@@ -41,8 +43,6 @@ def draw_slices(evidence: Evidence) -> Figure:
             bare(axes)
             axes.set_xticks(*short_ticks(*limits[0], most=4))
             axes.set_yticks(*short_ticks(*limits[1], most=4))
-            if line is grid[0]:
-                axes.set_title(label, fontsize=8)
             axes.set_xlabel("θ₁", fontsize=8)
         line[0].set_ylabel(f"N = {n_obs}\nθ₂", fontsize=8)
     return figure

@@ -22,7 +22,7 @@ _TASKS = {
     "gaussian_mixture": "Gaussian mixture",
     "slcp": "SLCP",
     "sir": "SIR",
-    "furuta": "Furuta pendulum",
+    "furuta": "Furuta",
 }
 METRICS = {
     "MMD^2": "MMD² to the exact posterior",
