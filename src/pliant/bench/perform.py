@@ -18,7 +18,6 @@ from pliant.bench.folders import (
     write_settings,
 )
 from pliant.bench.plan import Run, build
-from pliant.cli.errors import first_line
 from pliant.cli.run_folder import named
 from pliant.compiled_code import keep_compiled_code
 from pliant.files import write_arrays, write_json
@@ -62,7 +61,7 @@ def perform(run: Run, folder: Path) -> Outcome:
             text = "finished before" if state(folder) == "finished" else _perform(run, folder)
         return Outcome(run.name, time.monotonic() - start, text, failed=False)
     except Exception as error:  # one failure never stops the rest
-        text = f"{type(error).__name__}: {first_line(error)}"
+        text = " ".join([f"{type(error).__name__}:", *str(error).splitlines()[:1]])
         write_error(folder, text, traceback.format_exc())
         return Outcome(run.name, time.monotonic() - start, text, failed=True)
 

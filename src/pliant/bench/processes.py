@@ -68,7 +68,7 @@ class Processes(AbstractPool):
             try:
                 outcomes.append(worker.connection.recv())
                 worker.run = None
-            except EOFError:
+            except (EOFError, OSError):  # the latter if it died before it read its run
                 outcomes.append(self._buried(worker))
         return outcomes
 
