@@ -1,4 +1,6 @@
 import dataclasses
+import re
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -165,6 +167,12 @@ def test_a_value_out_of_range_is_found_before_anything_runs():
 def test_a_value_out_of_range_in_an_experiment_is_found_there():
     with pytest.raises(GridError, match=r"^grid.toml: experiment second.options.epsilon: expected"):
         parse_grid(GRID.replace("[0.5, 1.0]", "[0.5, -1.0]"), "grid.toml")
+
+
+def test_the_grid_in_the_documentation_is_one():
+    page = Path(__file__).parents[2] / "docs" / "experiments.md"
+    (text,) = re.findall(r"```toml\n(.*?)```", page.read_text(), re.DOTALL)
+    assert len(parse_grid(text, "page").runs) == 2 * 2 * 3 + 3
 
 
 def test_what_is_no_toml_is_one_line():

@@ -16,7 +16,7 @@ from pliant.plots.style import GREY, bare, new_figure
 from pliant.tasks import get
 
 EXPERIMENT = "partition"
-_DASHES = [(0, ()), (0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2))]
+_DASHES = ["-", (0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2))]
 _NEAR_ZERO = 1e-3  # of the largest distance: unbiased estimates scatter around zero
 _DISTANCES = {"MMD² to the exact posterior": squared_mmd, "Wasserstein² to it": squared_wasserstein}
 

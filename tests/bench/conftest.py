@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from pliant.bench.folders import METRICS, SAMPLES, SNAPSHOTS, run_folder, write_grid
 from pliant.files import write_arrays, write_json
@@ -12,7 +13,12 @@ ROUNDS = 6
 _GOOD = {"PLI-MMD": 1.0, "PLI-W": 2.0, "PMC-ABC-MMD": 3.0, "PMC-ABC-W": 4.0, "APT": 0.5}
 
 
-def make_up(out: Path, grid):
+@pytest.fixture(scope="session")
+def make_up():
+    return _make_up
+
+
+def _make_up(out: Path, grid):
     """Write what ``perform`` would for every run, with numbers from a formula."""
     write_grid(out, grid)
     for run in grid.runs:
