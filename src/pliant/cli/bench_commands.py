@@ -9,13 +9,16 @@ from pliant.cli.errors import OneLineErrors, UserError, mistakes
 
 bench = typer.Typer(
     cls=OneLineErrors,
-    no_args_is_help=True,
-    help="Run the paper's experiments: a grid of runs, their table, and its figures.",
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-_INTERRUPTED = 130
+
+@bench.callback(invoke_without_command=True)
+def _bench(context: typer.Context) -> None:
+    """Run the paper's experiments: a grid of runs, their table, and its figures."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def _option(metavar: str, text: str, **more: Any) -> Any:

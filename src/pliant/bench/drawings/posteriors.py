@@ -12,6 +12,7 @@ from pliant.bench.evidence import Evidence, MissingRunsError, columns
 from pliant.plots.density import smooth_surface
 from pliant.plots.pair_panels import Panel, plot_pair_panels
 from pliant.plots.style import BLACK, bare, new_figure, short_ticks, tint
+from pliant.tasks import get
 
 METHODS = ("PLI-MMD", "APT", "PMC-ABC-MMD")
 _REFERENCE = "exact"
@@ -52,8 +53,6 @@ def draw_pairs(evidence: Evidence, task: str, n_obs: int) -> Figure:
     """All pairs of parameters, one pair plot a method."""
     posteriors = _posteriors(evidence, task, n_obs)
     panels = [Panel(label, samples, _colour(label)) for label, samples in posteriors.items()]
-    from pliant.tasks import get
-
     truth = {name: np.asarray(value) for name, value in get(task).truth.items()}
     title = f"{task_title(task)}, N = {n_obs}: regions of 50 % and 90 %"
     return plot_pair_panels(panels, truth=truth, title=title, width=WIDTH)
@@ -61,8 +60,6 @@ def draw_pairs(evidence: Evidence, task: str, n_obs: int) -> Figure:
 
 def _posteriors(evidence: Evidence, task: str, n_obs: int) -> dict[str, Mapping[str, np.ndarray]]:
     """Samples of the exact posterior, if it is known, and of every method, all of one seed."""
-    from pliant.tasks import get
-
     found = {
         (run.method, run.seed): run
         for run in evidence.runs
@@ -87,8 +84,6 @@ def _colour(label: str) -> str:
 
 
 def _truth(task: str) -> np.ndarray:
-    from pliant.tasks import get
-
     return np.concatenate([np.ravel(value) for value in get(task).truth.values()])
 
 
