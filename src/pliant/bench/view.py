@@ -37,7 +37,7 @@ class View:
         self._failures: list[Outcome] = []
         console = Console(file=sys.stderr)
         self._live = (
-            Live(console=console, get_renderable=self._render, refresh_per_second=2)
+            Live(console=console, get_renderable=self.__rich__, refresh_per_second=2)
             if console.is_terminal
             else None
         )
@@ -77,7 +77,7 @@ class View:
                 flush=True,
             )
 
-    def _render(self) -> Group:
+    def __rich__(self) -> Group:
         done = self.finished + self.failed
         head = Text.assemble(
             (f"{done}/{self._total}", "bold"),

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from pliant.bench.collect import Row
-from pliant.bench.drawings.style import METRICS, WIDTH, look, task_title
+from pliant.bench.drawings.style import METRICS, look, task_title, width_of
 from pliant.bench.evidence import Evidence, MissingRunsError, in_order
 from pliant.plots.means import draw_means, number_axis, value_axis
 from pliant.plots.style import GREY, bare, new_figure
@@ -57,7 +57,7 @@ def _accuracy(evidence: Evidence) -> list[Row]:
 def _draw(rows: Sequence[Row], tasks: Sequence[str], names: list[list[str]]) -> Figure:
     """One column a task, with the metrics that ``names`` has for each row and task."""
     methods = in_order([row["method"] for row in rows])
-    figure = new_figure(WIDTH, 0.5 + 1.45 * len(names))
+    figure = new_figure(width_of(len(tasks)), 0.5 + 1.45 * len(names))
     grid = figure.subplots(len(names), len(tasks), squeeze=False)
     for line, some in zip(grid, names, strict=True):
         for column, (axes, task, name) in enumerate(zip(line, tasks, some, strict=True)):

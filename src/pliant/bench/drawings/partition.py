@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from pliant.bench.drawings.style import WIDTH, look, task_title
+from pliant.bench.drawings.style import look, task_title, width_of
 from pliant.bench.evidence import Evidence, columns, in_order
 from pliant.bench.plan import Run
 from pliant.metrics.mmd import squared_mmd
@@ -29,7 +29,7 @@ def draw_spearman(evidence: Evidence) -> Figure:
     )
     tasks, methods = in_order([r.task for r in runs]), in_order([r.method for r in runs])
     numbers = sorted({run.n_obs for run in runs})
-    figure = new_figure(WIDTH, 2.3)
+    figure = new_figure(width_of(len(tasks)), 2.3)
     grid = figure.subplots(1, len(tasks), squeeze=False, sharey=True)[0]
     for axes, task in zip(grid, tasks, strict=True):
         for run in runs:
@@ -63,7 +63,7 @@ def draw_training(evidence: Evidence) -> Figure:
     n_obs = max(run.n_obs for run in runs)
     runs = [run for run in runs if run.n_obs == n_obs]
     tasks, methods = in_order([r.task for r in runs]), in_order([r.method for r in runs])
-    figure = new_figure(WIDTH, 3.6)
+    figure = new_figure(width_of(len(tasks)), 3.6)
     grid = figure.subplots(2, len(tasks), squeeze=False)
     for run in runs:
         colour = look(run.method, methods)["color"]

@@ -35,6 +35,11 @@ METRICS = {
 }
 
 
+def width_of(panels: int) -> float:
+    """Of a figure with so many panels abreast, in inches: the page's, or less for a few."""
+    return min(WIDTH, max(4.4, 1.2 + 1.4 * panels))
+
+
 def look(method: str, methods: Sequence[str]) -> dict[str, Any]:
     """Colour and marker of a method; labels that Pliant does not know take the others in turn."""
     if method in _METHODS:
