@@ -2,13 +2,13 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
 
-.PHONY: demo test lint types unit clean
+.PHONY: demo test lint types unit bench-smoke clean
 
 demo: .venv/ready
 	rm -rf runs/demo
 	$(BIN)/pliant run slcp --n-obs 100 --out runs/demo
 
-test: lint types unit
+test: lint types unit bench-smoke
 
 lint: .venv/ready
 	$(BIN)/ruff check .
@@ -27,6 +27,15 @@ unit: .venv/ready
 	$(OPTIMISE)=0 $(PYTEST) $(addprefix --ignore=,$(LONG))
 	$(OPTIMISE)=1 $(PYTEST) $(LONG)
 
+# A tiny grid of runs, its table and its figures; the tests have compiled most of it.
+bench-smoke: export XLA_FLAGS = --xla_backend_optimization_level=1
+bench-smoke: export JAX_COMPILATION_CACHE_DIR = .pytest_cache/compiled
+bench-smoke: .venv/ready
+	rm -rf bench/smoke
+	$(BIN)/pliant bench run smoke --out bench/smoke --workers 2
+	$(BIN)/pliant bench collect bench/smoke
+	$(BIN)/pliant bench figures bench/smoke
+
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
@@ -34,4 +43,4 @@ unit: .venv/ready
 	touch $@
 
 clean:
-	rm -rf .venv runs
+	rm -rf .venv runs bench

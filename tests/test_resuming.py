@@ -20,12 +20,13 @@ from pliant import files
 from pliant.checkpoint import read_checkpoint, write_checkpoint
 from pliant.discrepancies.learned import Draws, LearnedState, Member, View
 from pliant.discrepancies.mmd import MMD
+from pliant.lock import InUseError
 from pliant.methods.abc_sampler import ABCState
 from pliant.methods.apt import APTState
 from pliant.methods.pli import PLIState
 from pliant.methods.rejection_abc import Accepted
 from pliant.population import Population
-from pliant.run_store import InUseError, RunStore
+from pliant.run_store import RunStore
 from pliant.squash import Squash
 from pliant.weights import Temper, full_temper
 

@@ -59,7 +59,7 @@ class Display:
 
     def update(self, row: dict[str, Any]) -> None:
         """Show the row of the round that was just finished."""
-        parts = [f"{_duration(self._seconds_left(row['round']))} left"]
+        parts = [f"{duration(self._seconds_left(row['round']))} left"]
         parts += [
             f"{name} {row[column]:{form}}"
             for column, (name, form) in _SHOWN.items()
@@ -92,7 +92,8 @@ def _fixed() -> Column:
     return Column(no_wrap=True, overflow="ignore")
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """``12 s``, ``3 min`` or ``2.5 h``."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -2,13 +2,11 @@
 
 import contextlib
 import hashlib
-import os
 import shutil
-import socket
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +15,7 @@ from pliant.config import decode, encode
 from pliant.failures import Failure
 from pliant.files import read_json, remove_unfinished, write_json
 from pliant.ledger import Ledger
+from pliant.lock import lock
 from pliant.methods.base import AbstractMethod, Stop
 from pliant.problem import Problem
 from pliant.space import encode_support
@@ -50,10 +49,6 @@ class Plan(NamedTuple):
     max_seconds: float | None
 
 
-class InUseError(BlockingIOError):
-    """Another process works on the run."""
-
-
 class RunStore:
     """The files of a run, open for one process at a time. Use it in a ``with`` block.
 
@@ -70,7 +65,7 @@ class RunStore:
     def __init__(self, folder: Path):
         self.folder = folder
         (folder / _ROUNDS).mkdir(parents=True, exist_ok=True)
-        self._lock = _locked(folder)
+        self._lock = lock(folder / _ROUNDS / _LOCK, folder)
         for part in (folder, folder / _ROUNDS, *sorted((folder / _SIMULATIONS).glob("*"))):
             remove_unfinished(part)
 
@@ -193,26 +188,6 @@ def remove_run(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
     for name in (_SIMULATIONS, _ROUNDS):
         shutil.rmtree(folder / name, ignore_errors=True)
-
-
-def _locked(folder: Path) -> IO[str]:
-    """A file that this process alone has locked; the lock ends with the process."""
-    import fcntl
-
-    file = (folder / _ROUNDS / _LOCK).open("a+")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        file.seek(0)
-        owner = file.read().strip() or "another process"
-        file.close()
-        raise InUseError(
-            f"{folder} is in use by {owner}. Wait for it, or choose another folder."
-        ) from error
-    file.truncate(0)
-    file.write(f"process {os.getpid()} on {socket.gethostname()}")
-    file.flush()
-    return file
 
 
 def _fingerprint(problem: Problem) -> dict[str, str]:

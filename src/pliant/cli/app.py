@@ -1,4 +1,4 @@
-"""The commands ``run``, ``resume``, ``show``, ``eval`` and ``tasks``, and their options."""
+"""The commands ``run``, ``resume``, ``show``, ``eval``, ``tasks`` and ``bench``."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 import pliant
+from pliant.cli.bench_commands import bench
 from pliant.cli.choices import DISCREPANCIES, FAMILIES, METHODS, as_beta, listed, one_of
 from pliant.cli.errors import OneLineErrors, mistakes
 from pliant.cli.target import folder_name
@@ -17,6 +18,9 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+app.add_typer(bench, name="bench")
 
 
 def main() -> None:

@@ -107,13 +107,19 @@ def build_method(
     return dataclasses.replace(built, **changes)
 
 
-def _check_options(method: str, given: list[str]) -> None:
-    """Raise for an option of the command line that the method does not have."""
+def option_names(method: str) -> set[str]:
+    """The options of the command line, and the others, that the method has."""
     module, _, names = METHODS[method].partition(":")
     kind = _load(f"{module}:{names.partition('.')[0]}")  # without .paper or .accurate
     has = {field.name for field in dataclasses.fields(kind)}
+    return has | {option for option, whole in _INSIDE.items() if whole in has}
+
+
+def _check_options(method: str, given: list[str]) -> None:
+    """Raise for an option of the command line that the method does not have."""
+    has = option_names(method)
     for name in given:
-        if _INSIDE.get(name, name) not in has:
+        if name not in has:
             flag = f"--{name.replace('_', '-')}"
             raise UserError(f"{flag}: {method} has no such option; it is one of other methods.")
 

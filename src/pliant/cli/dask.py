@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pliant.cli.errors import UserError
 
@@ -36,6 +36,28 @@ def on_dask(problem: "Problem", address: str | None) -> Iterator["Problem"]:
             "--dask: only a PythonSimulator or a CommandSimulator runs on other machines; a JAX "
             "function is compiled for this one."
         )
+    client, cluster = connect(address)
+    try:
+        executor = client.get_executor()
+        yield problem.with_simulator(
+            dataclasses.replace(problem.simulator, executor=executor, workers=None)
+        )
+    finally:
+        client.close()
+        if cluster is not None:
+            cluster.close()
+
+
+def connect(address: str) -> tuple[Any, Any]:
+    """A Dask client; and the cluster behind it, if it was started here.
+
+    Args:
+        address: "local", or that of a scheduler.
+
+    Raises:
+        UserError: If there is no such scheduler.
+        ImportError: If Dask is not installed.
+    """
     try:
         from distributed import Client, LocalCluster
     except ImportError as error:
@@ -46,15 +68,6 @@ def on_dask(problem: "Problem", address: str | None) -> Iterator["Problem"]:
             if address == "local"
             else None
         )
-        client = Client(address if cluster is None else cluster, timeout=_SECONDS)
+        return Client(address if cluster is None else cluster, timeout=_SECONDS), cluster
     except (OSError, ValueError) as error:
         raise UserError(f"--dask: {address} does not answer: {error}") from error
-    try:
-        executor = client.get_executor()
-        yield problem.with_simulator(
-            dataclasses.replace(problem.simulator, executor=executor, workers=None)
-        )
-    finally:
-        client.close()
-        if cluster is not None:
-            cluster.close()

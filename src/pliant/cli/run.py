@@ -68,10 +68,11 @@ def run_target(
     out = console()
     try:
         with Console(stderr=True).status("loading"):
-            _keep_compiled_code()
             from pliant.budget import within_budget
+            from pliant.compiled_code import keep_compiled_code
             from pliant.inference import infer
 
+            keep_compiled_code()
             target = read_target(text, n_obs, seed)
             problem = target.problem
             inference = build_method(method, problem.n_obs, **options)
@@ -110,9 +111,10 @@ def resume_target(folder: Path, *, budget: Mapping[str, Any], dask: str | None) 
     out = console()
     try:
         with Console(stderr=True).status("loading"):
-            _keep_compiled_code()
+            from pliant.compiled_code import keep_compiled_code
             from pliant.inference import resume
 
+            keep_compiled_code()
             target = read_target_again(config)
         if has_changed(target, config):
             say(out, f"{target.text} has changed since the run: it goes on with the new file.")
@@ -165,14 +167,3 @@ def _finish(out: Console, folder: Path, target: Target, result: "Result") -> int
 
 def _kept(folder: Path) -> str:
     return f"No round was finished, but the draws are kept: pliant resume {folder} goes on."
-
-
-def _keep_compiled_code() -> None:
-    """Let JAX keep what it compiles, so that the next run of the same shapes starts at once."""
-    import jax
-
-    from pliant.tasks.cache import folder
-
-    if not jax.config.values["jax_compilation_cache_dir"]:
-        jax.config.update("jax_compilation_cache_dir", str(folder() / "compiled"))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)

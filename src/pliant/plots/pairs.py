@@ -6,14 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from pliant.plots.columns import as_columns
 from pliant.plots.density import Surface, smooth_curve, smooth_surface
-from pliant.plots.style import BLACK, BLUE, VERMILLION, bare, new_figure, short_ticks
+from pliant.plots.style import BLACK, BLUE, VERMILLION, bare, new_figure, short_ticks, tint
 
 _MOST_COLUMNS = 12
 _SHARES = (0.5, 0.9)
@@ -161,7 +160,7 @@ def _draw_pair(
     surface = _surface(data.posterior, x, y, limits)
     if surface is not None:
         tops = [*surface.levels, max(surface.density.max(), surface.levels[-1]) * 1.01]
-        colours = [_tint(BLUE, 0.28), _tint(BLUE, 0.65)]
+        colours = [tint(BLUE, 0.28), tint(BLUE, 0.65)]
         axes.contourf(*surface[:3], levels=tops, colors=colours)
     exact = None if data.reference is None else _surface(data.reference, x, y, limits)
     if exact is not None:
@@ -176,12 +175,6 @@ def _surface(samples: np.ndarray, x: int, y: int, limits: Any) -> Surface | None
     """None if the levels are not distinct: all samples in one cell have no contours."""
     surface = smooth_surface(samples[:, x], samples[:, y], limits, _SHARES)
     return surface if 0 < surface.levels[0] < surface.levels[1] else None
-
-
-def _tint(colour: str, strength: float) -> tuple[float, float, float]:
-    """The colour on white paper, so that overlapping regions do not add up."""
-    red, green, blue = (1 - strength * (1 - part) for part in to_rgb(colour))
-    return red, green, blue
 
 
 def _label(axes: Axes, labels: list[str], row: int, column: int, n: int) -> None:
@@ -205,10 +198,10 @@ def _label(axes: Axes, labels: list[str], row: int, column: int, n: int) -> None
 
 
 def _legend(figure: Figure, corner: Axes, data: _Data) -> None:
-    handles: list[Any] = [Patch(color=_tint(BLUE, 0.65), label="posterior, 50 %")]
-    handles.append(Patch(color=_tint(BLUE, 0.28), label="posterior, 90 %"))
+    handles: list[Any] = [Patch(color=tint(BLUE, 0.65), label="posterior, 50 %")]
+    handles.append(Patch(color=tint(BLUE, 0.28), label="posterior, 90 %"))
     if len(figure.axes) == 1:
-        handles = [Patch(color=_tint(BLUE, 0.35), label="posterior")]
+        handles = [Patch(color=tint(BLUE, 0.35), label="posterior")]
     if data.reference is not None:
         handles.append(Line2D([], [], color=VERMILLION, linewidth=1, label="reference"))
     if data.truth is not None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
@@ -19,6 +20,12 @@ def new_figure(width: float, height: float) -> Figure:
     figure = Figure(figsize=(width, height), dpi=120, layout=layout)
     FigureCanvasAgg(figure)
     return figure
+
+
+def tint(colour: str, strength: float) -> tuple[float, float, float]:
+    """The colour on white paper, so that overlapping regions do not add up."""
+    red, green, blue = (1 - strength * (1 - part) for part in to_rgb(colour))
+    return red, green, blue
 
 
 def bare(axes: Axes) -> None:

@@ -1,0 +1,146 @@
+"""The table of a grid: one row for every metric of every finished run, and their means."""
+
+import csv
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student
+
+from pliant.bench.folders import METRICS, run_folder, state
+from pliant.bench.grid import Grid
+from pliant.bench.plan import Run
+from pliant.files import read_json
+
+Row = dict[str, Any]
+
+KEYS = ("experiment", "task", "method", "n_obs", "options", "metric")
+"""What tells a mean from others; ``options`` are those that the experiment varies, as JSON."""
+COLUMNS = (
+    "run",
+    *KEYS[:4],
+    "seed",
+    *KEYS[4:],
+    "value",
+    "floor",
+    "status",
+    "rounds",
+    "simulations",
+    "seconds",
+)
+SUMMARY_COLUMNS = (*KEYS, "seeds", "mean", "low", "high", "floor")
+_LEVEL = 0.95
+
+
+def rows_of(out: Path, grid: Grid) -> list[Row]:
+    """The rows of all finished runs, in the grid's order, with the columns ``COLUMNS``.
+
+    ``value`` and ``floor`` are those of ``pliant.metrics.table.Metric``; ``seconds`` is how long
+    the inference took, and the only column that differs when a run is repeated.
+    """
+    finished = [run for run in grid.runs if state(run_folder(out, run)) == "finished"]
+    return [
+        row for run in finished for row in _rows(run, read_json(run_folder(out, run) / METRICS))
+    ]
+
+
+def summary_of(rows: Sequence[Row]) -> list[Row]:
+    """Means over the seeds with 95 % intervals, with the columns ``SUMMARY_COLUMNS``.
+
+    The interval is Student's: it is honest, and wide, for two or three seeds, and there is none for
+    a single one. ``floor`` is the mean noise floor.
+    """
+    order = {tuple(row[key] for key in KEYS): None for row in rows}
+    groups: dict[tuple[Any, ...], list[Row]] = {key: [] for key in order}
+    for row in rows:
+        groups[tuple(row[key] for key in KEYS)].append(row)
+    return [{**dict(zip(KEYS, key, strict=True)), **_mean(group)} for key, group in groups.items()]
+
+
+def write_tables(out: Path, rows: Sequence[Row]) -> list[Path]:
+    """Write ``table`` and ``summary``, each as CSV and as Parquet.
+
+    Raises:
+        ImportError: If pyarrow is not installed.
+    """
+    tables = {"table": (COLUMNS, rows), "summary": (SUMMARY_COLUMNS, summary_of(rows))}
+    return list(
+        itertools.chain.from_iterable(
+            (_write_csv(out / f"{name}.csv", *data), _write_parquet(out / f"{name}.parquet", *data))
+            for name, data in tables.items()
+        )
+    )
+
+
+def _rows(run: Run, result: Mapping[str, Any]) -> list[Row]:
+    common = {
+        "run": run.name,
+        "experiment": run.experiment,
+        "task": run.task,
+        "method": run.method,
+        "n_obs": run.n_obs,
+        "seed": run.seed,
+        "options": json.dumps(dict(run.varied)) if run.varied else "",
+    }
+    costs = {key: result[key] for key in ("status", "rounds", "simulations", "seconds")}
+    return [
+        {
+            **common,
+            "metric": metric["name"],
+            "value": metric["value"],
+            "floor": metric["floor"],
+            **costs,
+        }
+        for metric in result["metrics"]
+    ]
+
+
+def _mean(rows: Sequence[Row]) -> Row:
+    values = np.array([row["value"] for row in rows if row["value"] is not None], float)
+    floors = [row["floor"] for row in rows if row["floor"] is not None]
+    mean = float(values.mean()) if len(values) else None
+    low, high = interval(values) if len(values) > 1 else (None, None)
+    return {
+        "seeds": len(values),
+        "mean": mean,
+        "low": low,
+        "high": high,
+        "floor": float(np.mean(floors)) if floors else None,
+    }
+
+
+def interval(values: np.ndarray) -> tuple[float, float]:
+    """Student's 95 % interval of the mean of two or more numbers."""
+    n = len(values)
+    half = student.ppf((1 + _LEVEL) / 2, n - 1) * values.std(ddof=1) / np.sqrt(n)
+    return float(values.mean() - half), float(values.mean() + half)
+
+
+def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[Row]) -> Path:
+    aside = path.with_name(f".{path.name}")
+    with aside.open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    aside.replace(path)
+    return path
+
+
+def _write_parquet(path: Path, columns: Sequence[str], rows: Sequence[Row]) -> Path:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise ImportError("Parquet files need pyarrow: pip install 'pliant[bench]'.") from error
+    kinds = {
+        **dict.fromkeys(("n_obs", "seed", "rounds", "simulations", "seeds"), pyarrow.int64()),
+        **dict.fromkeys(("value", "floor", "seconds", "mean", "low", "high"), pyarrow.float64()),
+    }
+    schema = pyarrow.schema([(name, kinds.get(name, pyarrow.string())) for name in columns])
+    aside = path.with_name(f".{path.name}")
+    parquet.write_table(pyarrow.Table.from_pylist(list(rows), schema=schema), aside)
+    aside.replace(path)
+    return path

@@ -1,0 +1,1 @@
+"""The paper's figures, one file each: from the evidence of a grid to a matplotlib figure."""

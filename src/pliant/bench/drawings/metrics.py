@@ -1,0 +1,121 @@
+"""Metrics against the number of observations: the paper's main figure, and all of them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from pliant.bench.collect import Row
+from pliant.bench.drawings.style import METRICS, look, task_title, width_of
+from pliant.bench.evidence import Evidence, MissingRunsError, in_order
+from pliant.plots.means import draw_means, number_axis, value_axis
+from pliant.plots.style import GREY, bare, new_figure
+
+EXPERIMENT = "accuracy"
+_MAIN = [("MMD^2", "predictive MMD^2"), ("Wasserstein^2", "predictive Wasserstein^2")]
+"""The rows of the main figure; where there is no exact posterior, the second of each."""
+_DODGE = 1.06  # by which factor the points of two methods are apart, so that bars can be seen
+_LINEAR = ("log density of truth", "C2ST")
+
+
+def draw_main(evidence: Evidence) -> Figure:
+    """MMD and Wasserstein distance to the exact posterior, or of predictions if there is none."""
+    rows = _accuracy(evidence)
+    tasks = in_order([row["task"] for row in rows])
+    has = {(row["task"], row["metric"]) for row in rows}
+    names = [
+        [first if (task, first) in has else second for task in tasks] for first, second in _MAIN
+    ]
+    return _draw(rows, tasks, names)
+
+
+def draw_all(evidence: Evidence) -> Figure:
+    """Every metric of every task."""
+    rows = _accuracy(evidence)
+    tasks = in_order([row["task"] for row in rows])
+    has = {(row["task"], row["metric"]) for row in rows}
+    names = [[name] * len(tasks) for name in METRICS if any((task, name) in has for task in tasks)]
+    exact, errors = [_MAIN[0][0]] * len(tasks), ["rollout error"] * len(tasks)
+    if exact in names and errors in names:  # of tasks without an exact posterior alone
+        names.remove(errors)
+        names[names.index(exact)] = [
+            first if (task, first) in has else second
+            for task, first, second in zip(tasks, exact, errors, strict=True)
+        ]
+    return _draw(rows, tasks, names)
+
+
+def _accuracy(evidence: Evidence) -> list[Row]:
+    rows = [row for row in evidence.summary if row["experiment"] == EXPERIMENT]
+    if not rows:
+        raise MissingRunsError(f'any of the experiment "{EXPERIMENT}"')
+    return rows
+
+
+def _draw(rows: Sequence[Row], tasks: Sequence[str], names: list[list[str]]) -> Figure:
+    """One column a task, with the metrics that ``names`` has for each row and task."""
+    methods = in_order([row["method"] for row in rows])
+    figure = new_figure(width_of(len(tasks)), 0.5 + 1.45 * len(names))
+    grid = figure.subplots(len(names), len(tasks), squeeze=False)
+    for line, some in zip(grid, names, strict=True):
+        for column, (axes, task, name) in enumerate(zip(line, tasks, some, strict=True)):
+            panel = [row for row in rows if (row["task"], row["metric"]) == (task, name)]
+            if not panel:
+                axes.set_axis_off()
+                continue
+            draw_panel(axes, panel, methods)
+            if column == 0 or some[column - 1] != name or name != some[0]:
+                axes.set_ylabel(_short(METRICS[name]), fontsize=7)
+    for axes, task in zip(grid[0], tasks, strict=True):
+        axes.set_title(task_title(task), fontsize=8)
+    for axes in grid[-1]:
+        axes.set_xlabel("observations N", fontsize=7)
+    legend(figure, methods, floor=any(row["floor"] is not None for row in rows))
+    return figure
+
+
+def draw_panel(axes: Axes, rows: Sequence[Row], methods: Sequence[str]) -> None:
+    """One metric of one task, a line a method; the noise floor is a dashed line."""
+    seen = []
+    for method in methods:
+        mine = sorted((row for row in rows if row["method"] == method), key=lambda r: r["n_obs"])
+        if mine:
+            mean, low, high = (_column(mine, key) for key in ("mean", "low", "high"))
+            shift = _DODGE ** (methods.index(method) - (len(methods) - 1) / 2)
+            x = [shift * row["n_obs"] for row in mine]
+            draw_means(axes, x, mean, low, high, **look(method, methods))
+            seen.append(mean)
+    floors = {row["n_obs"]: row["floor"] for row in rows if row["floor"] is not None}
+    smallest = min((abs(value) for value in floors.values() if value), default=0.0)
+    number_axis(axes, sorted({row["n_obs"] for row in rows}))
+    linear = rows[0]["metric"] in _LINEAR
+    value_axis(axes, np.concatenate(seen), near_zero=None if linear else smallest)
+    if any(floors.values()):
+        points = sorted(floors.items())
+        axes.plot(*zip(*points, strict=True), color=GREY, linewidth=0.9, linestyle=(0, (4, 2)))
+    bare(axes)
+    axes.tick_params(labelsize=6)
+
+
+def legend(figure: Figure, methods: Sequence[str], *, floor: bool) -> None:
+    """The methods in one line above the panels."""
+    handles = [
+        Line2D([], [], linewidth=1.2, markersize=4, label=method, **look(method, methods))
+        for method in methods
+    ]
+    if floor:
+        dashed = {"color": GREY, "linewidth": 0.9, "linestyle": (0, (4, 2))}
+        handles.append(Line2D([], [], label="noise floor", **dashed))
+    figure.legend(
+        handles=handles, loc="outside upper center", ncols=len(handles), fontsize=7, frameon=False
+    )
+
+
+def _column(rows: Sequence[Row], key: str) -> np.ndarray:
+    return np.array([np.nan if row[key] is None else row[key] for row in rows], float)
+
+
+def _short(text: str) -> str:
+    return text.replace(" to the exact posterior", "\nto the exact posterior")

@@ -1,0 +1,95 @@
+"""Posteriors side by side: exact, PLI, APT and ABC, for few and for many observations."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from pliant.bench.drawings.metrics import EXPERIMENT
+from pliant.bench.drawings.style import WIDTH, look, task_title
+from pliant.bench.evidence import Evidence, MissingRunsError, columns
+from pliant.plots.density import smooth_surface
+from pliant.plots.pair_panels import Panel, plot_pair_panels
+from pliant.plots.style import BLACK, bare, new_figure, short_ticks, tint
+from pliant.tasks import get
+
+METHODS = ("PLI-MMD", "APT", "PMC-ABC-MMD")
+_REFERENCE = "exact"
+_REFERENCE_SAMPLES = 5000
+_SHARES = (0.5, 0.9)
+
+
+def draw_slices(evidence: Evidence) -> Figure:
+    """Gaussian location in the plane of its first two parameters: N = 2 above, N = 100 below."""
+    rows = {n_obs: _posteriors(evidence, "gaussian_location", n_obs) for n_obs in (2, 100)}
+    truth = _truth("gaussian_location")
+    figure = new_figure(WIDTH, 3.9)
+    grid = figure.subplots(2, len(METHODS) + 1, squeeze=False)
+    for axes, label in zip(grid[0], rows[2], strict=True):
+        axes.set_title(label, fontsize=8)
+    for line, (n_obs, posteriors) in zip(grid, rows.items(), strict=True):
+        points = {label: columns(samples)[:, :2] for label, samples in posteriors.items()}
+        limits = [_limits(points, truth, axis) for axis in (0, 1)]
+        for axes, (label, values) in zip(line, points.items(), strict=True):
+            surface = smooth_surface(values[:, 0], values[:, 1], (limits[0], limits[1]), _SHARES)
+            tops = [*surface.levels, surface.density.max() * 1.01]
+            colour = _colour(label)
+            axes.contourf(*surface[:3], levels=tops, colors=[tint(colour, 0.3), tint(colour, 0.7)])
+            dotted: dict[str, Any] = {"color": BLACK, "linewidth": 0.8, "linestyle": ":"}
+            axes.axvline(truth[0], **dotted)
+            axes.axhline(truth[1], **dotted)
+            axes.set_xlim(*limits[0])
+            axes.set_ylim(*limits[1])
+            bare(axes)
+            axes.set_xticks(*short_ticks(*limits[0], most=4))
+            axes.set_yticks(*short_ticks(*limits[1], most=4))
+            axes.set_xlabel("θ₁", fontsize=8)
+        line[0].set_ylabel(f"N = {n_obs}\nθ₂", fontsize=8)
+    return figure
+
+
+def draw_pairs(evidence: Evidence, task: str, n_obs: int) -> Figure:
+    """All pairs of parameters, one pair plot a method."""
+    posteriors = _posteriors(evidence, task, n_obs)
+    panels = [Panel(label, samples, _colour(label)) for label, samples in posteriors.items()]
+    truth = {name: np.asarray(value) for name, value in get(task).truth.items()}
+    title = f"{task_title(task)}, N = {n_obs}: regions of 50 % and 90 %"
+    return plot_pair_panels(panels, truth=truth, title=title, width=WIDTH)
+
+
+def _posteriors(evidence: Evidence, task: str, n_obs: int) -> dict[str, Mapping[str, np.ndarray]]:
+    """Samples of the exact posterior, if it is known, and of every method, all of one seed."""
+    found = {
+        (run.method, run.seed): run
+        for run in evidence.runs
+        if (run.experiment, run.task, run.n_obs) == (EXPERIMENT, task, n_obs)
+    }
+    seeds = [seed for _, seed in found if all((method, seed) in found for method in METHODS)]
+    if not seeds:
+        raise MissingRunsError(
+            f"of {', '.join(METHODS)} on {task} with N = {n_obs} and one seed, in the experiment "
+            f'"{EXPERIMENT}"'
+        )
+    seed, exact = min(seeds), get(task)
+    posteriors: dict[str, Mapping[str, np.ndarray]] = {}
+    if exact.has_reference:
+        reference = exact.reference(n_obs=n_obs, seed=seed, n=_REFERENCE_SAMPLES)
+        posteriors[_REFERENCE] = {name: np.asarray(leaf) for name, leaf in reference.items()}
+    return posteriors | {method: evidence.samples(found[method, seed]) for method in METHODS}
+
+
+def _colour(label: str) -> str:
+    return BLACK if label == _REFERENCE else look(label, METHODS)["color"]
+
+
+def _truth(task: str) -> np.ndarray:
+    return np.concatenate([np.ravel(value) for value in get(task).truth.values()])
+
+
+def _limits(points: Mapping[str, np.ndarray], truth: np.ndarray, axis: int) -> tuple[float, float]:
+    """What holds 99 % of every posterior, and the truth."""
+    ends = [np.quantile(values[:, axis], (0.005, 0.995)) for values in points.values()]
+    low, high = min(np.min(ends), truth[axis]), max(np.max(ends), truth[axis])
+    margin = 0.06 * (high - low)
+    return float(low - margin), float(high + margin)

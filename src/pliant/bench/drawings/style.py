@@ -1,0 +1,55 @@
+"""One colour and one marker for each method in all figures, and names for people."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pliant.plots.style import BLACK, BLUE, GREEN, GREY, VERMILLION
+
+WIDTH = 7.0
+"""Inches: the width of a page's text."""
+
+_SKY, _ORANGE, _PURPLE = "#56B4E9", "#E69F00", "#CC79A7"  # of the same palette
+_METHODS = {
+    "PLI-MMD": (BLUE, "o"),
+    "PLI-W": (_SKY, "s"),
+    "PMC-ABC-MMD": (VERMILLION, "^"),
+    "PMC-ABC-W": (_ORANGE, "v"),
+    "APT": (GREEN, "D"),
+}
+_OTHERS = [(_PURPLE, "P"), (BLACK, "X"), (GREY, "*")]
+_TASKS = {
+    "gaussian_location": "Gaussian location",
+    "gaussian_mixture": "Gaussian mixture",
+    "slcp": "SLCP",
+    "sir": "SIR",
+    "furuta": "Furuta",
+}
+METRICS = {
+    "MMD^2": "MMD² to the exact posterior",
+    "Wasserstein^2": "Wasserstein² to the exact posterior",
+    "C2ST": "C2ST",
+    "log density of truth": "log density of the truth",
+    "predictive MMD^2": "predictive MMD²",
+    "predictive Wasserstein^2": "predictive Wasserstein²",
+    "rollout error": "accumulated error",
+}
+
+
+def width_of(panels: int) -> float:
+    """Of a figure with so many panels abreast, in inches: the page's, or less for a few."""
+    return min(WIDTH, max(4.4, 1.2 + 1.4 * panels))
+
+
+def look(method: str, methods: Sequence[str]) -> dict[str, Any]:
+    """Colour and marker of a method; labels that Pliant does not know take the others in turn."""
+    if method in _METHODS:
+        colour, marker = _METHODS[method]
+    else:
+        unknown = [name for name in methods if name not in _METHODS]
+        colour, marker = _OTHERS[unknown.index(method) % len(_OTHERS)]
+    return {"color": colour, "marker": marker}
+
+
+def task_title(task: str) -> str:
+    """A task's name for people."""
+    return _TASKS.get(task, task)

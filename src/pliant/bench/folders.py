@@ -1,0 +1,99 @@
+"""The folder of a grid, and those of its runs.
+
+```
+bench/grid.toml            the grid
+bench/runs/NAME/           one folder a run:
+    settings.json          what it was asked to do, with which versions
+    run.json, rounds/      checkpoints, until it is finished
+    result.json, posterior.npz, history.json     as of Result.save
+    samples.npz            samples of the posterior by name
+    snapshots/003.npz      samples after round 3, if the experiment keeps them
+    metrics.json           written last: the run is finished
+    error.json             in place of it, if the run failed
+```
+"""
+
+import platform
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pliant
+from pliant.bench.grid import Grid, parse_grid
+from pliant.bench.plan import Run
+from pliant.cli.errors import UserError
+from pliant.files import read_json, write_json
+
+GRID, RUNS, LOCK = "grid.toml", "runs", ".lock"
+SETTINGS, METRICS, ERROR, SAMPLES = "settings.json", "metrics.json", "error.json", "samples.npz"
+SNAPSHOTS = "snapshots"
+STATES = ("finished", "failed", "begun", "waiting")
+
+
+def run_folder(out: Path, run: Run) -> Path:
+    """Where a run is."""
+    return out / RUNS / run.name
+
+
+def state(folder: Path) -> str:
+    """How far a run is: one of ``STATES``."""
+    if (folder / METRICS).is_file():
+        return "finished"
+    if (folder / ERROR).is_file():
+        return "failed"
+    return "begun" if (folder / "run.json").is_file() else "waiting"
+
+
+def by_state(out: Path, runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """All runs by how far they are."""
+    found: dict[str, list[Run]] = {name: [] for name in STATES}
+    for run in runs:
+        found[state(run_folder(out, run))].append(run)
+    return found
+
+
+def write_grid(out: Path, grid: Grid) -> None:
+    """Keep the grid's text beside its runs."""
+    (out / RUNS).mkdir(parents=True, exist_ok=True)
+    aside = out / f".{GRID}"
+    aside.write_text(grid.text)
+    aside.replace(out / GRID)
+
+
+def read_grid_of(out: Path) -> Grid:
+    """The grid that was last run in a folder.
+
+    Raises:
+        UserError: If there is none.
+    """
+    path = out / GRID
+    if not path.is_file():
+        raise UserError(f"{out} holds no grid (there is no {GRID} in it): see pliant bench run.")
+    return parse_grid(path.read_text(), str(path))
+
+
+def write_settings(folder: Path, run: Run) -> None:
+    """Record what the run was asked to do, and with which versions."""
+    import jax
+
+    versions = {name: version(name) for name in ("jax", "jaxlib", "numpyro", "numpy", "scipy")}
+    data = {
+        "run": run.settings,
+        "versions": {"pliant": pliant.__version__, **versions, "python": platform.python_version()},
+        "platform": platform.platform(),
+        "device": str(jax.devices()[0]),
+    }
+    write_json(folder / SETTINGS, data)
+
+
+def write_error(folder: Path, error: str, traceback: str = "") -> None:
+    """Record why a run failed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / ERROR, {"error": error, "traceback": traceback})
+
+
+def read_error(folder: Path) -> str:
+    """Why a run failed, in one line."""
+    data: Any = read_json(folder / ERROR)
+    return " ".join(str(data["error"]).split())

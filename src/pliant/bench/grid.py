@@ -1,0 +1,220 @@
+"""A grid file: TOML -> runs with stable names, checked whole before anything runs.
+
+```toml
+samples = 1000                        # of each posterior, for its metrics
+classify = false                      # whether to compute C2ST, which takes long
+
+[methods.PLI-MMD]                     # a label, and what it stands for
+method = "pli"
+n_params = 2000
+
+[[methods.PLI-MMD.when]]              # other options for a task, or numbers of observations
+task = "furuta"
+n_params = 500
+
+[[experiment]]                        # every combination of the lists is a run
+name = "accuracy"
+tasks = ["slcp", "furuta"]
+n_obs = [2, 100]
+seeds = [0, 1]
+methods = ["PLI-MMD"]
+options = { epsilon = [0.5, 1.0] }    # may be left out; for all its methods, whatever they say
+snapshots = 500                       # samples that are kept of every round; none by default
+```
+"""
+
+import itertools
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from pliant.bench.grid_values import (
+    GridError,
+    Place,
+    as_list,
+    boolean,
+    integer,
+    integers,
+    listed,
+    name_of,
+    names,
+    option,
+    table,
+)
+from pliant.bench.plan import Run, build
+from pliant.cli.choices import METHODS, closest, option_names
+from pliant.cli.errors import UserError
+from pliant.tasks import names as task_names
+
+_GRID_KEYS = ("samples", "classify", "methods", "experiment")
+_EXPERIMENT_KEYS = ("name", "tasks", "n_obs", "seeds", "methods", "options", "snapshots")
+_SAMPLES = 10_000  # as the paper
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The runs of a grid file."""
+
+    name: str
+    text: str
+    runs: tuple[Run, ...]
+
+
+def shipped() -> tuple[str, ...]:
+    """The names of the grids that come with Pliant."""
+    files = resources.files("pliant.bench").joinpath("grids").iterdir()
+    return tuple(sorted(file.name.removesuffix(".toml") for file in files))
+
+
+def read_grid(source: str) -> Grid:
+    """Read and check a grid.
+
+    Args:
+        source: The path of a TOML file, or the name of a shipped grid.
+
+    Raises:
+        GridError: If there is no such grid, or for the first mistake in it.
+    """
+    path = Path(source)
+    if not path.is_file() and source in shipped():
+        text = resources.files("pliant.bench").joinpath("grids", f"{source}.toml").read_text()
+        return parse_grid(text, f"{source}.toml")
+    if not path.is_file():
+        raise GridError(
+            f"{source}: there is no such file, and no such grid; those that come with Pliant are "
+            f"{', '.join(shipped())}.{closest(source, shipped())}"
+        )
+    return parse_grid(path.read_text(), source)
+
+
+def parse_grid(text: str, name: str) -> Grid:
+    """The runs of a grid's text; ``name`` is what messages call it.
+
+    Raises:
+        GridError: One line with the file, the key, what was expected and what came.
+    """
+    root = Place(name)
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise GridError(f"{name}: not a TOML file: {error}.") from error
+    table(root, data, _GRID_KEYS, needed=("methods", "experiment"))
+    samples = integer(root / "samples", data.get("samples", _SAMPLES), at_least=10)
+    classify = boolean(root / "classify", data.get("classify", False))
+    methods = table(root / "methods", data["methods"])
+    for label in methods:
+        _check_method(root / "methods" / label, label, methods[label])
+    experiments = data["experiment"]
+    if not isinstance(experiments, list) or not experiments:
+        raise (root / "experiment").error("one table [[experiment]] or more", experiments)
+    runs = [
+        run
+        for index, experiment in enumerate(experiments, start=1)
+        for run in _expand(
+            root / f"experiment {index}", experiment, methods, samples=samples, classify=classify
+        )
+    ]
+    _check_runs(root, runs, methods)
+    return Grid(name, text, tuple(runs))
+
+
+def _check_method(place: Place, label: str, entry: Any) -> None:
+    table(place, entry, needed=("method",))
+    if not label.replace("-", "").replace("_", "").isalnum():
+        raise place.error("a label of letters, digits, - and _", label)
+    name_of(place / "method", entry["method"], METHODS)
+    _check_options(place, entry, entry["method"], but=("method", "when"))
+    exceptions = entry.get("when", [])
+    if not isinstance(exceptions, list):
+        raise (place / "when").error("tables [[...when]]", exceptions)
+    for index, exception in enumerate(exceptions, start=1):
+        inner = place / f"when {index}"
+        table(inner, exception)
+        _check_options(inner, exception, entry["method"], but=("task", "n_obs"))
+        if not {"task", "n_obs"} & set(exception):
+            raise inner.error("task, n_obs, or both", sorted(exception))
+        names(inner / "task", exception.get("task", []), task_names())
+        integers(inner / "n_obs", exception.get("n_obs", []), at_least=1)
+
+
+def _check_options(
+    place: Place, entry: Mapping[str, Any], method: str, *, but: tuple[str, ...] = ()
+) -> None:
+    allowed = option_names(method)
+    for key, value in entry.items():
+        if key not in but:
+            option(place / key, value, allowed, method, also=but)
+
+
+def _expand(
+    place: Place, entry: Any, methods: Mapping[str, Any], *, samples: int, classify: bool
+) -> Iterator[Run]:
+    """All combinations of an experiment's lists."""
+    table(place, entry, _EXPERIMENT_KEYS, needed=_EXPERIMENT_KEYS[:5])
+    name = entry["name"]
+    if not isinstance(name, str) or not name.isidentifier():
+        raise (place / "name").error("a word of letters, digits and _", name)
+    tasks = names(place / "tasks", entry["tasks"], task_names())
+    labels = names(place / "methods", entry["methods"], methods)
+    n_obs = integers(place / "n_obs", entry["n_obs"], at_least=1)
+    seeds = integers(place / "seeds", entry["seeds"], at_least=0)
+    snapshots = integer(place / "snapshots", entry.get("snapshots", 0), at_least=0)
+    given = table(place / "options", entry.get("options", {}))
+    choices = {key: listed(place / "options" / key, value) for key, value in given.items()}
+    for label, (key, values) in itertools.product(labels, choices.items()):
+        for value in values:
+            _check_options(place / "options", {key: value}, methods[label]["method"])
+    axes = {key: value for key, value in given.items() if isinstance(value, list)}
+    fixed = {key: value for key, value in given.items() if key not in axes}
+    extras = [dict(zip(axes, chosen, strict=True)) for chosen in itertools.product(*axes.values())]
+    for task, label, n, seed in itertools.product(tasks, labels, n_obs, seeds):
+        for extra in extras:
+            yield Run(
+                experiment=name,
+                task=task,
+                method=label,
+                n_obs=n,
+                seed=seed,
+                varied=extra,
+                options={**_options(methods[label], task, n), **fixed, **extra},
+                samples=samples,
+                classify=classify,
+                snapshots=snapshots,
+            )
+
+
+def _options(entry: Mapping[str, Any], task: str, n_obs: int) -> dict[str, Any]:
+    """The method's options for a task and a number of observations; later exceptions win."""
+    options = {key: value for key, value in entry.items() if key != "when"}
+    for exception in entry.get("when", []):
+        tasks = exception.get("task", task)
+        numbers = exception.get("n_obs", n_obs)
+        if task in as_list(tasks) and n_obs in as_list(numbers):
+            options |= {k: v for k, v in exception.items() if k not in ("task", "n_obs")}
+    return options
+
+
+def _check_runs(root: Place, runs: list[Run], methods: Mapping[str, Any]) -> None:
+    """Build every method once, as options may be out of range; and look for runs given twice."""
+    built: set[str] = set()
+    seen: set[str] = set()
+    for run in runs:
+        if run.name in seen:
+            raise GridError(f"{root}: experiment: {run.name} is there twice.")
+        seen.add(run.name)
+        what = repr((run.options, run.n_obs))
+        if what in built:
+            continue
+        built.add(what)
+        try:
+            build(run)
+        except (TypeError, ValueError, UserError) as error:
+            key, _, rest = str(error).splitlines()[0].partition(":")
+            mine = _options(methods[run.method], run.task, run.n_obs)
+            place = root / "methods" / run.method
+            if mine.get(key) != run.options.get(key):
+                place = root / f"experiment {run.experiment}" / "options"
+            raise GridError(f"{place / key}:{rest}" if rest else f"{place}: {key}") from error

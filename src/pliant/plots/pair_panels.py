@@ -1,0 +1,141 @@
+"""Several posteriors of one problem: a small pair plot for each, all on the same axes."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+
+from pliant.plots.columns import as_columns
+from pliant.plots.density import smooth_curve, smooth_surface
+from pliant.plots.style import BLACK, bare, new_figure, short_ticks, tint
+
+_ACROSS = 2
+_SHARES = (0.5, 0.9)
+_QUANTILES = (0.005, 0.995)
+_MARGIN = 0.06  # of the range, on either side
+
+
+class Panel(NamedTuple):
+    """One posterior."""
+
+    title: str
+    samples: Any
+    """Name to ``(n, *shape)``, or one such array."""
+    colour: str
+
+
+def plot_pair_panels(
+    panels: Sequence[Panel],
+    *,
+    truth: Mapping[str, Any] | None = None,
+    title: str | None = None,
+    width: float = 7.0,
+) -> Figure:
+    """Pair plots two abreast, each with marginals and regions of 50 % and 90 %.
+
+    Args:
+        panels: Posteriors with the same parameters.
+        truth: The true parameters, by name.
+        title: A line to put on top.
+        width: Of the figure, in inches.
+
+    Raises:
+        ValueError: If the parameters differ.
+    """
+    tables = [as_columns(panel.samples) for panel in panels]
+    labels = tables[0][0]
+    for panel, (found, _) in zip(panels, tables, strict=True):
+        if found != labels:
+            raise ValueError(f"{panel.title}: expected the columns {labels}, got {found}.")
+    true = None if truth is None else np.concatenate([np.ravel(value) for value in truth.values()])
+    limits = [_limits([values[:, i] for _, values in tables], true, i) for i in range(len(labels))]
+    down = -(-len(panels) // _ACROSS)
+    figure = new_figure(width, width / _ACROSS * down + 0.2)
+    parts = figure.subfigures(down, _ACROSS, squeeze=False)
+    for part, panel, (_, values) in zip(parts.flat, panels, tables, strict=False):
+        part.suptitle(panel.title, fontsize=8, color=panel.colour, fontweight="bold")
+        _draw(part, labels, values, panel.colour, limits, true)
+    if title is not None:
+        figure.suptitle(title, fontsize=8)
+    return figure
+
+
+def _limits(columns: list[np.ndarray], truth: np.ndarray | None, index: int) -> tuple[float, float]:
+    """What holds 99 % of every posterior, and the truth, with a margin."""
+    ends = [np.quantile(column[np.isfinite(column)], _QUANTILES) for column in columns]
+    if truth is not None:
+        ends.append(np.repeat(truth[index], 2))
+    low, high = float(np.min(ends)), float(np.max(ends))
+    margin = _MARGIN * (high - low) or 1e-3
+    return low - margin, high + margin
+
+
+def _draw(
+    part: SubFigure,
+    labels: list[str],
+    values: Float[np.ndarray, "n columns"],
+    colour: str,
+    limits: list[tuple[float, float]],
+    truth: np.ndarray | None,
+) -> None:
+    n = len(labels)
+    grid = part.subplots(n, n, squeeze=False)
+    for row, column in itertools.product(range(n), range(n)):
+        axes: Any = grid[row, column]
+        if column > row:
+            axes.remove()
+            continue
+        if row == column:
+            curve = smooth_curve(values[:, row], limits[row])
+            axes.fill_between(*curve, color=tint(colour, 0.4), linewidth=0)
+            axes.plot(*curve, color=colour, linewidth=0.7)
+            axes.set_ylim(0, None)
+            axes.set_yticks([])
+            axes.spines["left"].set_visible(False)
+        else:
+            pair = limits[column], limits[row]
+            surface = smooth_surface(values[:, column], values[:, row], pair, _SHARES)
+            if 0 < surface.levels[0] < surface.levels[1]:  # not all samples in one cell
+                tops = [*surface.levels, max(surface.density.max(), surface.levels[1]) * 1.01]
+                axes.contourf(
+                    *surface[:3], levels=tops, colors=[tint(colour, 0.3), tint(colour, 0.7)]
+                )
+            axes.set_ylim(*limits[row])
+        axes.set_xlim(*limits[column])
+        if truth is not None:
+            _mark(axes, float(truth[column]), None if row == column else float(truth[row]))
+        _label(axes, labels, row, column)
+    part.align_xlabels()
+
+
+def _mark(axes: Axes, x: float, y: float | None) -> None:
+    line: dict[str, Any] = {"color": BLACK, "linewidth": 0.5, "linestyle": ":"}
+    axes.axvline(x, **line)
+    if y is not None:
+        axes.axhline(y, **line)
+
+
+def _label(axes: Axes, labels: list[str], row: int, column: int) -> None:
+    bare(axes)
+    axes.tick_params(labelsize=5, length=1.5, pad=1.5)
+    last = row == len(labels) - 1
+    ticks, texts = _two_ticks(*axes.get_xlim())
+    axes.set_xticks(ticks, texts if last else [""] * len(ticks))
+    if last:
+        axes.set_xlabel(labels[column], fontsize=6, labelpad=1)
+        axes.tick_params(axis="x", labelrotation=45)
+    if row != column:
+        ticks, texts = _two_ticks(*axes.get_ylim())
+        axes.set_yticks(ticks, texts if column == 0 else [""] * len(ticks))
+        if column == 0:
+            axes.set_ylabel(labels[row], fontsize=6, labelpad=1)
+
+
+def _two_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
+    """The first and the last of a few round numbers: more would run into each other."""
+    ticks, texts = short_ticks(low, high, most=2)
+    return ticks[:: max(1, len(ticks) - 1)], texts[:: max(1, len(texts) - 1)]

@@ -1,0 +1,76 @@
+"""A grid whose folders hold made-up results, for tables and figures without any inference."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pliant.bench.folders import METRICS, SAMPLES, SNAPSHOTS, run_folder, write_grid
+from pliant.files import write_arrays, write_json
+from pliant.tasks import get
+
+ROUNDS = 6
+_GOOD = {"PLI-MMD": 1.0, "PLI-W": 2.0, "PMC-ABC-MMD": 3.0, "PMC-ABC-W": 4.0, "APT": 0.5}
+
+
+@pytest.fixture(scope="session")
+def make_up():
+    return _make_up
+
+
+def _make_up(out: Path, grid):
+    """Write what ``perform`` would for every run, with numbers from a formula."""
+    write_grid(out, grid)
+    for run in grid.runs:
+        folder = run_folder(out, run)
+        folder.mkdir(parents=True)
+        rng = np.random.default_rng([run.seed, run.n_obs, len(run.name)])
+        task = get(run.task)
+        error = _GOOD[run.method] / run.n_obs * np.exp(0.2 * rng.normal())
+        write_json(folder / METRICS, _metrics(run, task, error, rng))
+        write_json(folder / "history.json", [_row(run, index) for index in range(1, ROUNDS + 1)])
+        write_arrays(folder / SAMPLES, _samples(task, rng, 400, run.n_obs))
+        if run.snapshots:
+            (folder / SNAPSHOTS).mkdir()
+            for index in range(1, ROUNDS + 1):
+                samples = _samples(task, rng, run.snapshots, 2**index)
+                write_arrays(folder / SNAPSHOTS / f"{index:03d}.npz", samples)
+
+
+def _metrics(run, task, error, rng):
+    rows = [("MMD^2", error - 0.005, 1e-4 * rng.normal()), ("Wasserstein^2", error, 0.01)]
+    rows = rows if task.has_reference else [("rollout error", 100 * error, 0.0)]
+    rows += [
+        ("log density of truth", -10 * error, None),
+        ("predictive MMD^2", error - 0.01, 0.001),
+        ("predictive Wasserstein^2", 10 * error, 1.0),
+    ]
+    return {
+        "status": "finished",
+        "message": "",
+        "rounds": ROUNDS,
+        "simulations": 1000,
+        "seconds": float(rng.uniform()),
+        "metrics": [{"name": n, "value": value, "floor": floor} for n, value, floor in rows],
+    }
+
+
+def _row(run, index):
+    epsilon = run.options.get("epsilon", 1.0)
+    row = {"round": index, "bandwidth": 10 * np.exp(-epsilon * index) + 0.0005}
+    if run.options.get("partition"):
+        row["spearman"] = np.tanh(index / 3) - 0.3 * (run.method == "PLI-W")
+    return row
+
+
+def _samples(task, rng, n, sharpness):
+    """Around the truth; within the prior's range where it has one."""
+    samples = {}
+    for name, value in task.truth.items():
+        prior = task.prior[name]
+        width = np.asarray(prior.variance, float) ** 0.5 / np.sqrt(1 + sharpness)
+        draws = np.asarray(value) + width * rng.normal(size=(n, *np.shape(value)))
+        low = np.asarray(getattr(prior, "low", -np.inf), float)
+        high = np.asarray(getattr(prior, "high", np.inf), float)
+        samples[name] = np.clip(draws, low, high)
+    return samples
