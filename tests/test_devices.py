@@ -14,11 +14,8 @@ from pliant.devices import share_out
 from pliant.measurement import measure_parameters
 
 DISCREPANCIES = {
-    "mmd": pliant.MMD(),
     "features": pliant.MMD(most_partners=5),
     "wasserstein": pliant.Wasserstein(regularisation=0.5),
-    "sliced": pliant.SlicedWasserstein(),
-    "energy": pliant.Energy(),
 }
 
 

@@ -245,14 +245,14 @@ def _is_shape(leaf):
 
 
 def learned_state(discrepancy, problem):
-    network = shaped(lambda: discrepancy.untrained(jax.random.key(1), problem))
-    view = View(jnp.zeros(2), jnp.ones(2))
+    network = shaped(lambda: discrepancy.untrained(jax.random.key(1), problem, 4))
+    view = View(jnp.zeros(4), jnp.ones(4))
     x = np.ones((3, 4, 2), np.float32)
-    draws = Draws(x[:, 0], x, np.ones((3, 4), bool))
+    draws = Draws(np.ones((3, 4), np.float32), x, np.ones((3, 4), bool))
     member = Member(network, view)
     squash = Squash(jnp.zeros(2), jnp.ones(2))
     counts, shares = np.array([True, False]), np.array([0.7, 0.3])
-    return LearnedState(squash, counts, (draws, draws), (member, member), shares)
+    return LearnedState(squash, squash, counts, (draws, draws), (member, member), shares)
 
 
 def states(problem):

@@ -32,7 +32,7 @@ method = "pli"
 family = "gaussian"
 n_params = 100
 n_sims = 20
-rounds = 2
+rounds = 12 # long enough to be interrupted
 
 [methods.PMC]
 method = "pmc-abc" # with one draw there is no MMD, so that these runs fail
@@ -137,7 +137,8 @@ def test_a_finished_run_has_its_settings_samples_and_no_checkpoints(whole, sourc
     assert settings["run"] == run.settings
     assert settings["versions"]["jax"] == jax.__version__
     assert pliant.load(folder).status == "finished"
-    assert sorted(path.name for path in (folder / "snapshots").iterdir()) == ["001.npz", "002.npz"]
+    kept = sorted(path.name for path in (folder / "snapshots").iterdir())
+    assert kept == [f"{number:03d}.npz" for number in range(1, 13)]
     assert not (folder / "rounds").exists()
 
 
