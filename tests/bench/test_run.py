@@ -32,7 +32,7 @@ method = "pli"
 family = "gaussian"
 n_params = 100
 n_sims = 20
-rounds = 12 # long enough to be interrupted
+rounds = 2
 
 [methods.PMC]
 method = "pmc-abc" # with one draw there is no MMD, so that these runs fail
@@ -137,8 +137,7 @@ def test_a_finished_run_has_its_settings_samples_and_no_checkpoints(whole, sourc
     assert settings["run"] == run.settings
     assert settings["versions"]["jax"] == jax.__version__
     assert pliant.load(folder).status == "finished"
-    kept = sorted(path.name for path in (folder / "snapshots").iterdir())
-    assert kept == [f"{number:03d}.npz" for number in range(1, 13)]
+    assert sorted(path.name for path in (folder / "snapshots").iterdir()) == ["001.npz", "002.npz"]
     assert not (folder / "rounds").exists()
 
 
@@ -215,9 +214,13 @@ def test_two_cannot_work_in_one_folder(source, tmp_path):
 
 
 def start(source, out):
+    """It can be interrupted, though a background process, as this may be, ignores that."""
     command = [sys.executable, "-m", "pliant.cli", "bench", "run", source, "--out", out]
     return subprocess.Popen(
-        [*command, "--workers", "1"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [*command, "--workers", "1"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
