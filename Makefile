@@ -17,19 +17,18 @@ lint: .venv/ready
 types: .venv/ready
 	$(BIN)/basedpyright
 
-# Most tests wait for the compiler, so they ask it for nothing but code that runs; the long runs
-# ask for more. Each of the two processes keeps to its own core.
-LONG := tests/test_accuracy.py tests/discrepancies/test_learned.py tests/test_docs.py tests/families \
-        tests/methods tests/tasks
+# Most tests wait for the compiler. Its plain emitters take half the time, and without optimisation
+# half of that; the long runs ask for some. Each of the two processes keeps to its own core.
+XLA := --xla_cpu_multi_thread_eigen=false --xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level
+LONG := tests/test_accuracy.py tests/discrepancies/test_learned.py tests/families tests/methods tests/tasks
 PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
-OPTIMISE := XLA_FLAGS=--xla_cpu_multi_thread_eigen=false\ --xla_backend_optimization_level
 
 unit: .venv/ready
-	$(OPTIMISE)=0 $(PYTEST) $(addprefix --ignore=,$(LONG))
-	$(OPTIMISE)=1 $(PYTEST) $(LONG)
+	XLA_FLAGS="$(XLA)=0" $(PYTEST) $(addprefix --ignore=,$(LONG))
+	XLA_FLAGS="$(XLA)=1" $(PYTEST) $(LONG)
 
 # A tiny grid of runs, its table and its figures; the tests have compiled most of it.
-bench-smoke: export XLA_FLAGS = --xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level=1
+bench-smoke: export XLA_FLAGS = $(XLA)=1
 bench-smoke: export JAX_COMPILATION_CACHE_DIR = .pytest_cache/compiled
 bench-smoke: .venv/ready
 	rm -rf bench/smoke

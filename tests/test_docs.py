@@ -18,7 +18,7 @@ def small_budgets(monkeypatch):
     real = pliant.infer
     training = pliant.Training(steps=50)
     small = {"rounds": 2, "n_params": 150, "n_sims": 20, "noise_limit": None, "training": training}
-    small |= {"layers": 1, "width": 8}  # of networks, which take long to compile
+    small |= {"layers": 1, "bins": 4, "width": 8}  # of networks, which take long to compile
 
     def smaller(problem, method, **options):
         names = {field.name for field in dataclasses.fields(method)}
