@@ -17,19 +17,18 @@ lint: .venv/ready
 types: .venv/ready
 	$(BIN)/basedpyright
 
-# Most tests wait for the compiler. Its plain emitters take half the time, and without optimisation
-# half of that. They repeat what a transformation shares until it takes for ever, so that priors have
-# the others; and the long runs ask for faster code. Each of the two processes keeps to its own core.
+# Most tests wait for the compiler. Its plain emitters take half the time, but some priors never end
+# with them and long runs are slow: these have the others. Two processes, each on a core of its own.
 XLA := --xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level
 PLAIN := --xla_cpu_use_fusion_emitters=false
-PRIORS := tests/test_prior.py tests/test_space.py
-LONG := tests/test_accuracy.py tests/discrepancies/test_learned.py tests/families tests/methods tests/tasks
+USUAL := tests/test_accuracy.py tests/test_prior.py tests/test_space.py
+FLOWS := tests/discrepancies/test_learned.py tests/families tests/methods tests/tasks
 PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 unit: .venv/ready
-	XLA_FLAGS="$(XLA)=0" $(PYTEST) $(PRIORS)
-	XLA_FLAGS="$(XLA)=0 $(PLAIN)" $(PYTEST) $(addprefix --ignore=,$(LONG) $(PRIORS))
-	XLA_FLAGS="$(XLA)=1 $(PLAIN)" $(PYTEST) $(LONG)
+	XLA_FLAGS="$(XLA)=1" $(PYTEST) $(USUAL)
+	XLA_FLAGS="$(XLA)=1 $(PLAIN)" $(PYTEST) $(FLOWS)
+	XLA_FLAGS="$(XLA)=0 $(PLAIN)" $(PYTEST) $(addprefix --ignore=,$(USUAL) $(FLOWS))
 
 # A tiny grid of runs, its table and its figures; the tests have compiled most of it.
 bench-smoke: export XLA_FLAGS = $(XLA)=1 $(PLAIN)
