@@ -22,7 +22,7 @@ def share_out(
 
     Args:
         function: Maps arrays with a leading axis of parameters, and others, to arrays with the
-            same leading axis, and others that are the same for all parameters.
+            same leading axis, and others, of which the first device's are kept.
         mapped: Arrays whose leading axis is shared out; it is filled up with its last element
             to a multiple of the number of devices.
         common: Arrays that every device gets.
@@ -38,7 +38,7 @@ def share_out(
         mesh=Mesh(np.array(devices), (_AXIS,)),
         in_specs=(shared, whole),
         out_specs=(shared, whole),
-        check_vma=False,  # what is the same for all parameters is the same on all devices
+        check_vma=False,  # the others need not agree
     )
     results, others = on_devices(jax.tree.map(lambda leaf: leaf[rows], mapped), common)
     return jax.tree.map(lambda leaf: leaf[:size], results), others
