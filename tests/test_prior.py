@@ -38,7 +38,6 @@ PRIORS = {
     "normal": Entry(dist.Normal(2.0, 3.0)),
     "lognormal": Entry(dist.LogNormal(0.5, 1.0)),
     "uniform": Entry(dist.Uniform(-1.0, 4.0)),
-    "halfnormal": Entry(dist.HalfNormal(2.0)),
     "beta": Entry(dist.Beta(2.0, 5.0)),
     "simplex": Entry(dist.Dirichlet(jnp.array([1.0, 2.0, 3.0])), lambda theta: theta[:-1]),
     "ordered": Entry(
@@ -50,9 +49,7 @@ PRIORS = {
     "multivariate": Entry(
         dist.MultivariateNormal(jnp.array([1.0, -1]), jnp.array([[2.0, 0.9], [0.9, 1.0]]))
     ),
-    "truncated": Entry(dist.TruncatedNormal(0.0, 1.0, low=-0.5, high=2.0)),
     "truncated-below": Entry(dist.TruncatedNormal(0.0, 1.0, low=1.0)),
-    "gamma": Entry(dist.Gamma(2.0, 3.0)),
     "shifted": Entry(
         dist.TransformedDistribution(
             dist.LogNormal(0.0, 1.0),
@@ -74,8 +71,14 @@ PRIORS = {
     ),
 }
 ONE_DIMENSIONAL = [
-    *("normal", "lognormal", "uniform", "halfnormal", "beta", "truncated", "truncated-below"),
-    *("gamma", "shifted", "far", "cauchy"),
+    "normal",
+    "lognormal",
+    "uniform",
+    "beta",
+    "truncated-below",
+    "shifted",
+    "far",
+    "cauchy",
 ]
 
 

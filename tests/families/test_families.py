@@ -30,7 +30,7 @@ def small_family(request):
     if request.param == "flow":
         training = Training(steps=300)
         return SplineFlow(
-            layers=2, width=16, training=training, reverse_training=Training(steps=100)
+            layers=2, width=16, training=training, reverse_training=Training(steps=50)
         )
     return FAMILIES[request.param]
 

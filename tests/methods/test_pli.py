@@ -86,7 +86,7 @@ def test_chunks_do_not_change_the_result(problem):
     flow = pliant.SplineFlow(layers=1, width=8)
     results = [
         pliant.infer(problem, small(rounds=2, family=flow, chunk_size=size), seed=3)
-        for size in (None, 7, 128)
+        for size in (None, 7)
     ]
     for other in results[1:]:
         np.testing.assert_array_equal(samples(other), samples(results[0]))
