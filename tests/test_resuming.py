@@ -18,8 +18,9 @@ import pliant
 import pliant.ledger
 from pliant import files
 from pliant.checkpoint import read_checkpoint, write_checkpoint
-from pliant.discrepancies.learned import Draws, LearnedState, Member, View
+from pliant.discrepancies.learned import Draws, LearnedState, Member
 from pliant.discrepancies.mmd import MMD
+from pliant.discrepancies.view import View
 from pliant.lock import InUseError
 from pliant.methods.abc_sampler import ABCState
 from pliant.methods.apt import APTState

@@ -13,7 +13,8 @@ import pytest
 from scipy.stats import norm, poisson
 
 import pliant
-from pliant.discrepancies.learned import Member, View
+from pliant.discrepancies.learned import Member
+from pliant.discrepancies.view import View
 from pliant.simulation import simulate_sets
 
 TRAINING = pliant.Training(steps=600, rate=3e-3, every=100, patience=6)

@@ -16,9 +16,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
 from pliant.checks import check_instance, check_integer, check_real
+from pliant.discrepancies.view import View, seen_by_networks, theta_squash, view_of
 from pliant.problem import Problem
-from pliant.space import constrain_all
-from pliant.squash import Squash, fit_squash, middle_squash
+from pliant.squash import Squash, fit_squash
 from pliant.training import Training
 
 HELD_OUT = 10
@@ -123,10 +123,10 @@ class AbstractLearnedDiscrepancy(eqx.Module):
         if state is None:
             state = _first_state(problem, z, rows[ok])
         u = state.squash(_spread(noise_key, jnp.asarray(rows), state.counts))
-        seen = _seen(problem, state.theta_squash, z)
+        seen = seen_by_networks(problem, state.theta_squash, z)
         newest = Draws(seen=np.asarray(seen), u=np.asarray(u), ok=ok)
         draws = (newest, *state.draws)[: self.window]
-        view = View(*_moments(newest.seen))
+        view = view_of(newest.seen)
         data = self._data(draws, view, newest_share=1 / (1 + _effective_number(state.shares)))
 
         last = state.members[0] if state.members else None
@@ -154,7 +154,7 @@ class AbstractLearnedDiscrepancy(eqx.Module):
         copies = _COPIES if np.any(state.counts) else 1
         keys = jax.random.split(jax.random.key(0), copies)
         u = jnp.stack([state.squash(_spread(k, observed, state.counts)) for k in keys])
-        seen = _seen(problem, state.theta_squash, z)
+        seen = seen_by_networks(problem, state.theta_squash, z)
         each = np.stack([_log_values(member, u, seen) for member in state.members])
         mean = self.averaged(each, state.shares).mean(axis=1, dtype=np.float64)
         off = problem.n_obs * (each.mean(axis=2, dtype=np.float64) - mean)
@@ -204,17 +204,6 @@ class AbstractNetwork(eqx.Module):
         self, factor: Float[Array, " c"], shift: Float[Array, " c"]
     ) -> "AbstractNetwork":
         """The network whose values at ``c`` are this one's at ``factor * c + shift``."""
-
-
-class View(eqx.Module):
-    """Parameters relative to a round's: a network sees them at the scale on which they vary."""
-
-    centre: Float[Array, " c"]
-    spread: Float[Array, " c"]
-
-    def __call__(self, seen: Float[Array, "*batch c"]) -> Float[Array, "*batch c"]:
-        """Centred and scaled parameters."""
-        return (seen - self.centre) / self.spread
 
 
 class Member(eqx.Module):
@@ -291,25 +280,12 @@ def _first_state(
     observed = np.asarray(problem.observed).reshape(problem.n_obs, -1)
     return LearnedState(
         squash=fit_squash(observed, simulated),
-        theta_squash=middle_squash(np.asarray(_flat_thetas(problem, z))),
+        theta_squash=theta_squash(problem, z),
         counts=_are_counts(observed) & _are_counts(simulated),
         draws=(),
         members=(),
         shares=np.ones(1),
     )
-
-
-def _seen(problem: Problem, theta_squash: Squash, z: Float[Array, "K dim"]) -> Float[Array, "K c"]:
-    """What networks see of a parameter: z, and beside it theta itself, its tails drawn in.
-
-    What is simulated is often linear in theta where it is not in z: near the end of an interval.
-    """
-    return jnp.concatenate([z, theta_squash(_flat_thetas(problem, z))], axis=1)
-
-
-def _flat_thetas(problem: Problem, z: Float[Array, "K dim"]) -> Float[Array, "K t"]:
-    leaves = jax.tree.leaves(constrain_all(problem.prior.space, z))
-    return jnp.concatenate([leaf.reshape(len(z), -1) for leaf in leaves], axis=1)
 
 
 @eqx.filter_jit
@@ -334,11 +310,6 @@ def _log_values(
 
 def _effective_number(shares: Float[np.ndarray, " networks"]) -> float:
     return float(1 / np.sum(shares**2))
-
-
-def _moments(seen: Float[np.ndarray, "K c"]) -> tuple[Array, Array]:
-    spread = np.std(seen, axis=0)
-    return jnp.asarray(np.mean(seen, axis=0)), jnp.asarray(np.where(spread > 0, spread, 1.0))
 
 
 def _are_counts(x: Float[np.ndarray, "S d"]) -> Bool[np.ndarray, " d"]:
