@@ -20,12 +20,12 @@ types: .venv/ready
 	$(BIN)/basedpyright
 
 # Most tests wait for the compiler. Its plain emitters take half the time, but some priors never end
-# with them and long runs are slow: these have the others. Two processes, each on a core of its own.
+# with them and long runs are slow: these have the others. Three processes, as tests also wait.
 XLA := --xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level
 PLAIN := --xla_cpu_use_fusion_emitters=false
 USUAL := tests/test_accuracy.py tests/test_prior.py tests/test_space.py
 FLOWS := tests/discrepancies/test_learned.py tests/families tests/methods tests/tasks
-PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 unit: .venv/ready
 	XLA_FLAGS="$(XLA)=1" $(PYTEST) $(USUAL)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pliant.discrepancies import MMD, RandomFeatureMMD
+from pliant.discrepancies.random_features import _waves
 
 LENGTHSCALES = (1.0, 4.0, 20.0)
 RNG = np.random.default_rng(0)
@@ -43,6 +44,13 @@ def test_it_is_the_u_statistic_of_its_kernel():
         expected = within(x) + within(Y) - 2 * across.mean()
         assert distances[i] == pytest.approx(expected, abs=2e-6)
         np.testing.assert_allclose(influences[i], -2 * across.mean(axis=0), atol=2e-6)
+
+
+def test_waves_are_cosines_and_sines():
+    phases = np.linspace(-100, 100, 10_001)
+    cosine, sine = _waves(jnp.asarray(phases)[:, None], jnp.ones((1, 1)))
+    np.testing.assert_allclose(cosine[:, 0], np.cos(phases), atol=1e-5)
+    np.testing.assert_allclose(sine[:, 0], np.sin(phases), atol=1e-5)
 
 
 @pytest.mark.parametrize("lengthscales", [LENGTHSCALES, "median"])

@@ -1,5 +1,7 @@
 """MMD in linear time: kernels as inner products of random features."""
 
+import functools
+import math
 from collections.abc import Callable
 from typing import ClassVar, Literal
 
@@ -21,6 +23,9 @@ from pliant.discrepancies.scaling import as_divisors, as_rows, check_same_featur
 
 _BLOCK_VALUES = 2**18
 """Features in one block."""
+
+_SINE = [(-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(6)]
+_COSINE = [(-1) ** k * math.pi ** (2 * k) / math.factorial(2 * k) for k in range(7)]
 
 
 class RandomFeatureState(eqx.Module):
@@ -101,7 +106,7 @@ class RandomFeatureMMD(AbstractWeighableDiscrepancy):
             centre=centre,
             frequencies=frequencies,
             weights=jnp.asarray(weights, points.dtype),
-            waves=_waves(points - centre, frequencies),
+            waves=jnp.concatenate(_waves(points - centre, frequencies), axis=-1),
         )
 
     @eqx.filter_jit
@@ -158,11 +163,25 @@ def _mean_waves(
     """The mean features of every set's usable draws, and how many there are."""
     waves = _waves(jnp.where(ok[..., None], rows - state.centre, 0), state.frequencies)
     n = ok.sum(1).astype(rows.dtype)
-    return jnp.einsum("bm,bmf->bf", ok.astype(rows.dtype), waves) / jnp.maximum(n, 1)[:, None], n
+    shares = ok / jnp.maximum(n, 1)[:, None]
+    return jnp.concatenate([jnp.einsum("bm,bmf->bf", shares, w) for w in waves], axis=-1), n
 
 
 def _waves(
     rows: Float[Array, "*batch d"], frequencies: Float[Array, "d F"]
-) -> Float[Array, "*batch 2F"]:
-    phases = rows @ frequencies
-    return jnp.concatenate([jnp.cos(phases), jnp.sin(phases)], axis=-1)
+) -> tuple[Float[Array, "*batch F"], Float[Array, "*batch F"]]:
+    """Cosines and sines of the phases ``rows @ frequencies``.
+
+    By their series at half of the angle, |half| <= pi / 2, and the formulas for the double of it.
+    XLA's own functions, which are exact for any phase, make a distance take ten times as long on a
+    CPU. Those of phases below a hundred are within 1e-5.
+    """
+    turns = rows @ (frequencies / (2 * math.pi))
+    half = turns - jnp.round(turns)
+    squared = half * half
+    sine = half * _polynomial(_SINE, squared)
+    return 1 - 2 * sine * sine, 2 * sine * _polynomial(_COSINE, squared)
+
+
+def _polynomial(coefficients: list[float], x: Array) -> Array:
+    return functools.reduce(lambda value, c: value * x + c, coefficients[::-1], jnp.zeros_like(x))

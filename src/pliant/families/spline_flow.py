@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
+from scipy.linalg import solve_triangular
+from scipy.special import softmax
 
 from pliant.checks import check_instance, check_integer
 from pliant.families.base import AbstractDensity, AbstractFamily, AbstractModel
@@ -103,9 +105,9 @@ class SplineFlow(AbstractFamily):
         start_key, train_key, split_key = jax.random.split(key, 3)
         whitening = gaussian_from_moments(*weighted_moments(z, log_weights))
         density = self._start(start_key, whitening.mean, whitening.cholesky, init)
-        x = jax.scipy.linalg.solve_triangular(density.factor, (z - density.mean).T, lower=True)
-        order = jax.random.permutation(split_key, len(z))
-        data = _Data(x[:, order], log_weights[order], self.batch_size)
+        centred = np.asarray(z) - np.asarray(density.mean)
+        x = solve_triangular(np.asarray(density.factor), centred.T, lower=True)
+        data = _Data(split_key, x, np.asarray(log_weights, np.float64), self.batch_size)
         flow, info = train(train_key, density.flow, data, _loss, _held_out_loss, self.training)
         return eqx.tree_at(lambda d: d.flow, density, flow), info
 
@@ -143,12 +145,21 @@ class _Data(eqx.Module):
     cumulative: Float[Array, " T"]
     batch_size: int = eqx.field(static=True)
 
-    def __init__(self, x: Float[Array, "dim K"], log_weights: Float[Array, " K"], batch_size: int):
+    def __init__(
+        self,
+        key: Key[Array, ""],
+        x: Float[np.ndarray, "dim K"],
+        log_weights: Float[np.ndarray, " K"],
+        batch_size: int,
+    ):
+        """In NumPy, as a dozen small operations would take JAX seconds to compile."""
         n = max(1, int(_HELD_OUT * x.shape[1]))
-        self.held_out, self.trained = x[:, :n], x[:, n:]
-        self.held_out_weights = jax.nn.softmax(log_weights[:n])
-        log_w = np.asarray(log_weights[n:], np.float64)
-        cumulative = np.cumsum(np.exp(log_w - log_w.max()))
+        order = np.random.default_rng(np.asarray(jax.random.key_data(key))).permutation(x.shape[1])
+        held_out, trained = order[:n], order[n:]
+        cumulative = np.cumsum(softmax(log_weights[trained]))
+        self.held_out = jnp.asarray(x[:, held_out], float)
+        self.held_out_weights = jnp.asarray(softmax(log_weights[held_out]), float)
+        self.trained = jnp.asarray(x[:, trained], float)
         self.cumulative = jnp.asarray(cumulative / cumulative[-1], float)
         self.batch_size = batch_size
 

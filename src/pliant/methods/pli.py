@@ -406,4 +406,4 @@ class PLIState(eqx.Module):
 
 def _is_finite(density: AbstractModel) -> bool:
     leaves = jax.tree.leaves(eqx.filter(density, eqx.is_inexact_array))
-    return all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in leaves)
+    return all(np.all(np.isfinite(leaf)) for leaf in leaves)
