@@ -26,8 +26,8 @@ HEAD = """# Time and memory of a round
 
 Written by `python benchmarks/scaling.py`. Seconds are the fastest of {rounds} rounds after the
 first, on a machine that was also used for other work: look at the ratios. *Growth* is the exponent
-between a row and the one above, 1 where the time is linear. Above N = 666, where M / 2 + N exceeds
-1000, `MMD` gives way to random features; the last column has their number.
+between a row and the one above, 1 where the time is linear. Above N = 266, where M / 2 + N exceeds
+400, `MMD` gives way to random features; the last column has their number.
 
 ![Time and memory](scaling.png)
 """
@@ -120,6 +120,7 @@ def draw(cases):
     """Time above, memory below, with a line of slope one."""
     import matplotlib.pyplot as plt
     import numpy as np
+    from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
     figure, axes = plt.subplots(
         2, len(cases), figsize=(3.6 * len(cases), 5.4), squeeze=False, layout="constrained"
@@ -129,7 +130,13 @@ def draw(cases):
         column[0].loglog(sizes, seconds, "o-", color="#0072b2", label="measured")
         column[0].loglog(sizes, seconds[-1] * sizes / sizes[-1], "--", color="0.5", label="linear")
         column[1].semilogx(sizes, gib, "o-", color="#d55e00")
-        column[1].set(xlabel=what, ylim=(0, None))
+        column[1].set(xlabel=what, ylim=(0, 1.2 * gib.max()))
+        for axis in (column[0].xaxis, column[1].xaxis):
+            axis.set_major_locator(FixedLocator(sizes))
+            axis.set_major_formatter("{x:,.0f}")
+            axis.set_minor_locator(NullLocator())
+        column[0].yaxis.set_major_formatter("{x:g}")
+        column[0].yaxis.set_minor_formatter(NullFormatter())
     axes[0, 0].set_ylabel("seconds a round")
     axes[1, 0].set_ylabel("peak memory, GiB")
     axes[0, 0].legend(frameon=False)

@@ -93,7 +93,7 @@ class MMD(AbstractWeighableDiscrepancy):
     lengthscales: tuple[float, ...] | Literal["median"] = eqx.field(
         default=PAPER_LENGTHSCALES, kw_only=True, static=True, converter=as_lengthscales
     )
-    most_partners: int | None = eqx.field(default=1000, kw_only=True, static=True)
+    most_partners: int | None = eqx.field(default=400, kw_only=True, static=True)
     scale: Float[Array, " d"] | None = eqx.field(default=None, kw_only=True, converter=as_divisors)
 
     min_draws: ClassVar[int] = 2
