@@ -24,6 +24,7 @@ from pliant.discrepancies.scaling import as_divisors, as_rows, check_same_featur
 _BLOCK_VALUES = 2**18
 """Features in one block."""
 
+# Series in x^2 of sin(pi x) / x and cos(pi x), for |x| <= 1/2.
 _SINE = [(-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(6)]
 _COSINE = [(-1) ** k * math.pi ** (2 * k) / math.factorial(2 * k) for k in range(7)]
 
@@ -172,14 +173,15 @@ def _waves(
 ) -> tuple[Float[Array, "*batch F"], Float[Array, "*batch F"]]:
     """Cosines and sines of the phases ``rows @ frequencies``.
 
-    By their series at half of the angle, |half| <= pi / 2, and the formulas for the double of it.
+    Of a phase in turns, ``part`` is what is left of a whole number. Sine and cosine of half of its
+    angle, pi ``part``, come from their series, and the double angle's from them.
     XLA's own functions, which are exact for any phase, make a distance take ten times as long on a
     CPU. Those of phases below a hundred are within 1e-5.
     """
     turns = rows @ (frequencies / (2 * math.pi))
-    half = turns - jnp.round(turns)
-    squared = half * half
-    sine = half * _polynomial(_SINE, squared)
+    part = turns - jnp.round(turns)
+    squared = part * part
+    sine = part * _polynomial(_SINE, squared)
     return 1 - 2 * sine * sine, 2 * sine * _polynomial(_COSINE, squared)
 
 
