@@ -20,10 +20,10 @@ types: .venv/ready
 	$(BIN)/basedpyright
 
 # Most tests wait for the compiler, which is three times as fast without optimisation and with its
-# plain emitters. Long runs need the opposite, and some priors never end with those emitters.
+# plain emitters. Long runs need the opposite.
 XLA := --xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level
 FAST := $(XLA)=0 --xla_cpu_use_fusion_emitters=false
-LONG := tests/test_accuracy.py tests/methods/test_pli.py tests/test_prior.py tests/test_space.py
+LONG := tests/test_accuracy.py tests/methods/test_pli.py
 PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 unit: .venv/ready

@@ -25,6 +25,8 @@ def small_budgets(monkeypatch):
         fewer = {name: value for name, value in small.items() if name in names}
         if getattr(method, "learns", False):
             fewer["discrepancy"] = pliant.RatioKL(width=8, training=training, n_evaluated=500)
+        if "embedding" in names:
+            fewer["embedding"] = pliant.DeepSet(features=4, width=8)
         if isinstance(getattr(method, "family", None), pliant.SplineFlow):
             fewer["family"] = pliant.Gaussian()
         return real(problem, dataclasses.replace(method, **fewer), **options)

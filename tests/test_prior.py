@@ -109,7 +109,8 @@ def evaluation(name: str) -> Callable:
         back = found.space.unconstrain(jax.lax.optimization_barrier(theta))
         return theta, back, log_det, found.log_prob(z[None])[0]
 
-    return jax.jit(jax.vmap(evaluate))
+    # Without fusion emitters, as most tests are compiled, XLA's loop for far z may never end.
+    return jax.jit(jax.vmap(evaluate), compiler_options={"xla_cpu_use_fusion_emitters": True})
 
 
 def values(name: str, z: Any) -> Values:

@@ -180,7 +180,9 @@ def test_interrupted_and_killed_runs_give_the_same_table(whole, source, tmp_path
 
 def test_a_cluster_gives_the_same_table_as_one_process(whole, source, tmp_path):
     distributed = pytest.importorskip("distributed")
+    # its workers are threads, which find what is compiled, but all that they get is sent by TCP
     local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    local |= {"processes": False, "protocol": "tcp"}
     with distributed.LocalCluster(**local) as cluster:
         address = cluster.scheduler_address
         states = run_grid(read_grid(str(source)), tmp_path, lambda path: Cluster(path, address))
