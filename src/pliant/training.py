@@ -68,6 +68,9 @@ def train(
     Both losses must be functions that live as long as the program (not closures made anew
     each time), so that the second call finds the first one compiled.
 
+    All steps are one loop, whose arrays XLA updates in place. The model is not donated to it, as
+    that of the last round stays in use: it would save 0.14 of 2.7 MiB and no time (default flow).
+
     Returns:
         The averaged model at its best held-out loss, and ``fit_steps`` and ``held_out``.
     """
