@@ -6,8 +6,10 @@ import numpy as np
 import numpyro.distributions as dist
 import pytest
 from scipy import stats
+from typer.testing import CliRunner
 
 import pliant
+from pliant.cli import app
 from pliant.families.gaussian import GaussianDensity
 from pliant.final_check import final_check
 from pliant.history import History
@@ -63,10 +65,14 @@ def test_without_a_check_there_is_nothing_to_resample():
 
 @pytest.mark.parametrize("check", [check_of(1.3), None], ids=["checked", "unchecked"])
 def test_a_check_survives_saving(check, tmp_path):
-    loaded = pliant.load(result_of(check).save(tmp_path / "run")).check
+    folder = result_of(check).save(tmp_path / "run")
+    loaded = pliant.load(folder).check
+    shown = CliRunner().invoke(app, ["show", str(folder)]).output
     if check is None:
         assert loaded is None
+        assert "its target" not in shown
     else:
         assert loaded.words == check.words
+        assert check.words in shown
         np.testing.assert_array_equal(loaded.z, check.z)
         np.testing.assert_array_equal(loaded.log_weights, check.log_weights)

@@ -105,6 +105,7 @@ class Result:
                 "format": _FORMAT,
                 "status": self.status,
                 "message": self.message,
+                "check": None if self.check is None else self.check.words,
                 "seed": self.seed,
                 "method": encode(self.method),
                 "observed_shape": self.observed_shape,

@@ -18,6 +18,7 @@ class SavedRun:
 
     status: str
     message: str
+    check: str | None
     seed: int
     method: str
     changed: dict[str, Any]
@@ -58,6 +59,7 @@ def read_run(folder: Path) -> SavedRun:
         return SavedRun(
             status=data["status"],
             message=data["message"],
+            check=data.get("check"),
             seed=data["seed"],
             method=data["method"]["class"],
             changed=changed,

@@ -16,7 +16,7 @@ from pliant.cli.saved import read_run
 
 
 def print_run(folder: Path) -> None:
-    """Print status, options that differ from the defaults, rounds, posterior, and the files.
+    """Print status and final check, options that differ from the defaults, and what was found.
 
     Raises:
         UserError, ValueError: If the folder holds no run, or a damaged one.
@@ -24,6 +24,8 @@ def print_run(folder: Path) -> None:
     run = read_run(folder)
     out = console()
     print_status(out, run.status, run.message)
+    if run.check is not None:
+        say(out, run.check)
     if run.config:
         n_obs = counted(run.config["n_obs"], "observation")
         what = f"{run.config['target']}: {n_obs}, seed {run.seed}"
