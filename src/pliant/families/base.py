@@ -6,6 +6,8 @@ from typing import Any
 import equinox as eqx
 from jaxtyping import Array, Float, Key
 
+from pliant.training import Training
+
 
 class AbstractDensity(eqx.Module):
     """A normalised density of the unconstrained, standardised vector z."""
@@ -40,6 +42,9 @@ class AbstractModel(AbstractDensity):
 class AbstractFamily(eqx.Module):
     """What q can be, and how it is projected onto a target that is known by weighted samples."""
 
+    reverse_training: eqx.AbstractVar[Training]
+    """How the i-projection descends."""
+
     @abc.abstractmethod
     def skeleton(self, dim: int) -> AbstractModel:
         """A density of this family in ``dim`` dimensions, for its structure and shapes alone."""
@@ -59,29 +64,6 @@ class AbstractFamily(eqx.Module):
             z: Samples of the proposal.
             log_weights: Their log-weights, up to a constant; ``-inf`` drops a sample.
             init: The last round's density of this family, to start from; None at first.
-
-        Returns:
-            The density, and numbers for the round's row.
-        """
-
-    @abc.abstractmethod
-    def fit_reverse(
-        self,
-        key: Key[Array, ""],
-        z: Float[Array, "K dim"],
-        log_weights: Float[Array, " K"],
-        proposal: AbstractDensity,
-        init: AbstractModel | None,
-    ) -> tuple[AbstractModel, dict[str, Any]]:
-        """The i-projection (appendix A.3): minimise KL(q || target).
-
-        Args:
-            key: For reparameterised draws.
-            z: Samples of the proposal.
-            log_weights: Their log-weights, up to a constant; the target is proportional to
-                ``proposal(z) exp(log_weights)``.
-            proposal: The density that ``z`` was drawn from.
-            init: The last round's density of this family; None at first.
 
         Returns:
             The density, and numbers for the round's row.

@@ -9,8 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pliant.checks import check_instance
-from pliant.families.base import AbstractDensity, AbstractFamily, AbstractModel
-from pliant.families.reverse import reverse_project, sampled_kl
+from pliant.families.base import AbstractFamily, AbstractModel
 from pliant.training import Training
 
 
@@ -75,21 +74,6 @@ class Gaussian(AbstractFamily):
         """The weighted mean and covariance; neither ``key`` nor ``init`` is needed."""
         return gaussian_from_moments(*weighted_moments(z, log_weights)), {}
 
-    def fit_reverse(
-        self,
-        key: Key[Array, ""],
-        z: Float[Array, "K dim"],
-        log_weights: Float[Array, " K"],
-        proposal: AbstractDensity,
-        init: AbstractModel | None,
-    ) -> tuple[AbstractModel, dict[str, Any]]:
-        """The i-projection; the KL to a Gaussian proposal is exact."""
-        if init is None:
-            init, _ = self.fit(key, z, log_weights)
-        kl = _exact_kl if isinstance(proposal, GaussianDensity) else sampled_kl
-        training = self.reverse_training
-        return reverse_project(key, z, log_weights, proposal, init, training, kl)
-
 
 def gaussian_kl(q: GaussianDensity, p: GaussianDensity) -> Float[Array, ""]:
     """KL(q || p) of two Gaussians."""
@@ -97,12 +81,6 @@ def gaussian_kl(q: GaussianDensity, p: GaussianDensity) -> Float[Array, ""]:
     shift = jax.scipy.linalg.solve_triangular(p.cholesky, q.mean - p.mean, lower=True)
     log_det = jnp.sum(p.log_diagonal - q.log_diagonal)
     return 0.5 * (jnp.sum(white**2) + jnp.sum(shift**2) - q.dim) + log_det
-
-
-def _exact_kl(
-    key: Key[Array, ""], model: GaussianDensity, proposal: GaussianDensity
-) -> Float[Array, ""]:
-    return gaussian_kl(model, proposal)
 
 
 def weighted_moments(

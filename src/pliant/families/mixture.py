@@ -9,9 +9,8 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pliant.checks import check_instance, check_integer
-from pliant.families.base import AbstractDensity, AbstractFamily, AbstractModel
+from pliant.families.base import AbstractFamily, AbstractModel
 from pliant.families.gaussian import GaussianDensity, gaussian_from_moments, weighted_moments
-from pliant.families.reverse import reverse_project
 from pliant.training import Training
 
 _PRIOR_SAMPLES = 1.0  # how many samples the prior on each covariance counts for
@@ -120,19 +119,6 @@ class GaussianMixture(AbstractFamily):
         shares, means, covariances, score, steps = max(fits, key=lambda fit: fit[3])
         density = _mixture(shares, mean + means @ factor.T, factor @ covariances @ factor.T)
         return density, {"fit_steps": steps, "held_out": -score}
-
-    def fit_reverse(
-        self,
-        key: Key[Array, ""],
-        z: Float[Array, "K dim"],
-        log_weights: Float[Array, " K"],
-        proposal: AbstractDensity,
-        init: AbstractModel | None,
-    ) -> tuple[AbstractModel, dict[str, Any]]:
-        """The i-projection, with draws stratified over the components."""
-        fit_key, reverse_key = jax.random.split(key)
-        start, _ = self.fit(fit_key, z, log_weights, init)
-        return reverse_project(reverse_key, z, log_weights, proposal, start, self.reverse_training)
 
 
 def _maximise(

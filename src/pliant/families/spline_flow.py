@@ -11,10 +11,9 @@ from scipy.linalg import solve_triangular
 from scipy.special import softmax
 
 from pliant.checks import check_instance, check_integer
-from pliant.families.base import AbstractDensity, AbstractFamily, AbstractModel
+from pliant.families.base import AbstractFamily, AbstractModel
 from pliant.families.coupling import CouplingFlow
 from pliant.families.gaussian import gaussian_from_moments, weighted_moments
-from pliant.families.reverse import reverse_project
 from pliant.training import Training, train
 
 _HELD_OUT = 0.1
@@ -110,19 +109,6 @@ class SplineFlow(AbstractFamily):
         data = _Data(split_key, x, np.asarray(log_weights, np.float64), self.batch_size)
         flow, info = train(train_key, density.flow, data, _loss, _held_out_loss, self.training)
         return eqx.tree_at(lambda d: d.flow, density, flow), info
-
-    def fit_reverse(
-        self,
-        key: Key[Array, ""],
-        z: Float[Array, "K dim"],
-        log_weights: Float[Array, " K"],
-        proposal: AbstractDensity,
-        init: AbstractModel | None,
-    ) -> tuple[AbstractModel, dict[str, Any]]:
-        """The i-projection by reparameterised gradients, started from the m-projection."""
-        fit_key, reverse_key = jax.random.split(key)
-        start, _ = self.fit(fit_key, z, log_weights, init)
-        return reverse_project(reverse_key, z, log_weights, proposal, start, self.reverse_training)
 
     def _start(
         self, key: Key[Array, ""], mean: Array, factor: Array, init: AbstractModel | None

@@ -23,6 +23,7 @@ from pliant.discrepancies.learned import AbstractLearnedDiscrepancy
 from pliant.discrepancies.likelihood_kl import LikelihoodKL
 from pliant.discrepancies.mmd import MMD
 from pliant.families.base import AbstractFamily, AbstractModel
+from pliant.families.reverse import reverse_project
 from pliant.families.spline_flow import SplineFlow
 from pliant.feature_scale import with_feature_scale
 from pliant.final_check import FinalCheck, final_check
@@ -364,7 +365,7 @@ class PLI(AbstractMethod):
         if self.projection == "m":
             return self.family.fit(key, z, weights, last)
         proposal = problem.prior if last is None else last
-        return self.family.fit_reverse(key, z, weights, proposal, last)
+        return reverse_project(key, self.family, z, weights, proposal, last)
 
     @property
     def _n_params(self) -> int:
