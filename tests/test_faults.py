@@ -22,11 +22,9 @@ import numpy as np
 import psutil
 import pytest
 
+import fault_runs
 import pliant
 import pliant.ledger
-
-sys.path.insert(0, str(Path(__file__).parent))
-import fault_runs
 
 cloudpickle.register_pickle_by_value(fault_runs)  # workers need not import JAX
 COMPILED = Path(__file__).parent.parent / ".pytest_cache" / "compiled"

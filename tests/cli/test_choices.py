@@ -1,0 +1,51 @@
+"""Names on the command line become the objects that they name."""
+
+import pytest
+
+import pliant
+from pliant.cli.choices import DISCREPANCIES, FAMILIES, METHODS
+from pliant.cli.run_folder import changed_options, command_line
+from shell import ABC, method_of
+
+
+@pytest.mark.parametrize("name", DISCREPANCIES)
+def test_every_discrepancy_can_be_chosen(name):
+    chosen = method_of(discrepancy=name).discrepancy
+    assert type(chosen).__name__.lower() == name.replace("-", "")
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_can_be_chosen(name):
+    chosen = method_of(family=name).family
+    assert type(chosen).__name__.lower() == name.replace("-", "")
+
+
+def test_options_reach_the_method():
+    method = method_of(epsilon=0.25, rounds=3, n_params=50, n_sims=7, beta=0.01)
+    assert method.bandwidth == pliant.TrustRegion(epsilon=0.25, path="corrected")
+    assert (method.rounds, method.n_params, method.n_sims, method.beta) == (3, 50, 7, 0.01)
+    assert method_of() == pliant.PLI()
+    assert method_of("pli-paper", rounds=3) == pliant.PLI.paper(10, rounds=3)
+    assert method_of("pli-accurate", rounds=3) == pliant.PLI.accurate(rounds=3)
+    assert method_of("apt", rounds=3) == pliant.APT(rounds=3)
+    assert method_of("apt-paper") == pliant.APT.paper()
+    assert set(METHODS) == {"pli", "pli-accurate", "pli-paper", *ABC, "apt", "apt-paper"}
+
+
+@pytest.mark.parametrize(("name", "kind"), ABC.items())
+def test_every_sampler_can_be_chosen(name, kind):
+    method = method_of(name, rounds=50, n_params=60, n_sims=7, discrepancy="energy")
+    assert type(method).__name__ == kind
+    assert (method.rounds, method.n_params, method.n_sims) == (50, 60, 7)
+    assert method.discrepancy == pliant.Energy()
+
+
+def test_changed_options_are_written_as_python():
+    method = pliant.PLI(rounds=3, family=pliant.GaussianMixture(components=2))
+    assert changed_options(method) == {"rounds": 3, "family": "GaussianMixture(components=2)"}
+    assert changed_options(pliant.PLI()) == {}
+
+
+def test_command_line_quotes():
+    given = {"n_obs": 3, "beta": 0.5}
+    assert command_line("a b.py:p", given) == "pliant run 'a b.py:p' --n-obs 3 --beta 0.5"

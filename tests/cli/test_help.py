@@ -1,0 +1,90 @@
+"""Every help text shows an example and the true defaults, and loads nothing heavy."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+
+import pliant
+from shell import ABC, method_of, pliant_command, python
+
+
+@pytest.mark.parametrize("command", [[], ["run"], ["resume"], ["show"], ["eval"], ["tasks"]])
+def test_help_shows_usage_and_an_example(command):
+    outcome = pliant_command(*command, "--help")
+    assert outcome.exit_code == 0
+    assert f"Usage: {' '.join(['pliant', *command])}" in outcome.stdout
+    assert re.search(r"(Examples?|Start with):\s+pliant \w+", outcome.stdout)
+
+
+def test_without_a_command_the_help_is_shown():
+    assert pliant_command().stdout == pliant_command("--help").stdout
+
+
+@pytest.mark.parametrize(
+    "command", [["--help"], ["run", "--help"], ["eval", "--help"], ["--version"]]
+)
+def test_help_imports_nothing_heavy(command):
+    code = (
+        "import sys\n"
+        f"sys.argv = ['pliant', *{command!r}]\n"
+        "from pliant.cli import main\n"
+        "try:\n    main()\n"
+        "except SystemExit as end:\n    assert end.code == 0, end.code\n"
+        "heavy = {'jax', 'numpy', 'scipy', 'matplotlib', 'equinox', 'numpyro'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    done = python(code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_version():
+    assert pliant_command("--version").stdout == f"pliant {pliant.__version__}\n"
+
+
+def test_help_states_the_defaults_that_the_method_has():
+    text = " ".join(re.sub("[│\n]", " ", pliant_command("run", "--help").stdout).split())
+    stated = dict(re.findall(r"(--[a-z-]+) (?:(?! --).)*?Default: (.*?)\.(?= |$)", text))
+    usual = pliant.PLI()
+    rounds = f"{usual.rounds}; with rejection-abc 100; with other -abc 200; with apt 10"
+    assert stated["--rounds"] == rounds
+    ten = SimpleNamespace(n_obs=10)
+    n_params = (
+        f"{usual.resolved(ten).n_params}; with -abc 1000; with a learned distance and apt 2000"
+    )
+    assert stated["--n-params"] == n_params
+    apt, accurate = method_of("apt"), method_of("pli-accurate")
+    assert (apt.rounds, apt.n_params, accurate.resolved(ten).n_params) == (10, 2000, 2000)
+    for name in ABC:
+        method = method_of(name)
+        assert method.rounds == (100 if name == "rejection-abc" else 200)
+        assert method.n_params == 1000
+        assert method.resolved(SimpleNamespace(n_obs=10)).n_sims == 10
+    assert stated["--epsilon"] == "1.0; with pli-paper 0.5"
+    assert (usual.bandwidth.epsilon, pliant.PLI.paper(10).bandwidth.epsilon) == (1.0, 0.5)
+    assert stated["--discrepancy"] == "mmd; with pli-accurate likelihood-kl"
+    assert isinstance(accurate.discrepancy, pliant.LikelihoodKL)
+    assert isinstance(usual.discrepancy, pliant.MMD)
+    assert stated["--family"] == "spline-flow"
+    assert isinstance(usual.family, pliant.SplineFlow)
+    thousand = SimpleNamespace(n_obs=1000)
+    n_sims = "the larger of N and 100; with a learned distance 20; with pli-paper and -abc N"
+    assert stated["--n-sims"] == n_sims
+    assert method_of(discrepancy="ratio-kl").resolved(ten).n_sims == 20
+    assert (usual.resolved(ten).n_sims, usual.resolved(thousand).n_sims) == (100, 1000)
+    assert pliant.PLI.paper(10).resolved(ten).n_sims == 10
+    beta = "0.05 / N; with a learned distance 0.5 / N; with pli-paper 5e-4"
+    assert stated["--beta"] == beta
+    assert accurate.resolved(ten).beta == pytest.approx(0.5 / 10)
+    assert usual.resolved(ten).beta == pytest.approx(0.05 / 10)
+    assert pliant.PLI.paper(10).resolved(ten).beta == 5e-4
+
+
+def test_tasks_are_listed_with_dimensions():
+    outcome = pliant_command("tasks")
+    assert outcome.exit_code == 0
+    rows = {line.split()[0]: line for line in outcome.stdout.splitlines()[1:]}
+    assert set(rows) == set(pliant.tasks.names())
+    assert re.match(r"gaussian_location +10 +10 +exact ", rows["gaussian_location"])
+    assert re.match(r"furuta +5 +100 x 6 +- ", rows["furuta"])
