@@ -33,7 +33,6 @@ FEWER = {  # observations of 600 numbers
     ("furuta", "PLI-MMD"): ("--n-params", "1000"),
     ("furuta", "PLI-W"): ("--n-params", "1000"),
     ("furuta", "PLI-accurate"): ("--discrepancy", "ratio-kl"),
-    ("furuta", "Rejection-ABC"): ("--n-params", "20000"),
     ("furuta", "APT"): ("--rounds", "5", "--n-params", "500"),
 }
 SAMPLES = 1000  # of each posterior in the metrics; C2ST takes minutes with more
