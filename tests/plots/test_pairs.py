@@ -206,3 +206,15 @@ def test_figure_can_be_written(tmp_path):
     figure = plot_pairs(samples, reference=samples, truth={"theta": np.zeros(5)})
     figure.savefig(tmp_path / "pairs.png")
     assert (tmp_path / "pairs.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_particles_of_which_two_have_a_fifth_of_the_weight_are_smoothed():
+    distinct = np.random.default_rng(0).normal(size=(200, 2))
+    distinct[1] = distinct[0] + 1e-3
+    repeated = np.concatenate([np.repeat(distinct[:2], 130, axis=0), np.tile(distinct, (4, 1))])
+    plain, heavy = (
+        smooth_surface(points[:, 0], points[:, 1], ((-5, 5), (-5, 5)), (0.9,))
+        for points in (distinct, repeated)
+    )
+    area, other = (np.mean(s.density > s.levels[0]) for s in (plain, heavy))
+    assert other > 0.3 * area  # not dust around the single points

@@ -30,7 +30,7 @@ class Surface(NamedTuple):
 
 def smooth_curve(x: Float[np.ndarray, " n"], limits: tuple[float, float]) -> Curve:
     """The density of ``x`` between ``limits``; its integral is the share of ``x`` there."""
-    width = 0.9 * _spread(x) * len(x) ** (-1 / 5)  # Silverman's rule, here and below
+    width = 0.9 * _width(x, dim=1)
     bins = _bins(limits, width)
     counts, edges = np.histogram(x, bins, limits)
     step = edges[1] - edges[0]
@@ -45,7 +45,7 @@ def smooth_surface(
     shares: tuple[float, ...],
 ) -> Surface:
     """The density of ``(x, y)`` between ``limits``, and the regions that hold ``shares`` of it."""
-    widths = [_spread(values) * len(x) ** (-1 / 6) for values in (x, y)]
+    widths = [_width(values, dim=2) for values in (x, y)]
     bins = [_bins(*pair) for pair in zip(limits, widths, strict=True)]
     counts, x_edges, y_edges = np.histogram2d(x, y, bins, limits)
     steps = (x_edges[1] - x_edges[0], y_edges[1] - y_edges[0])
@@ -53,6 +53,12 @@ def smooth_surface(
     share = gaussian_filter(counts / len(x), sigmas, mode="constant")
     levels = [_level(share, wanted) for wanted in sorted(shares, reverse=True)]
     return Surface(_centres(x_edges), _centres(y_edges), share.T, levels)
+
+
+def _width(x: Float[np.ndarray, " n"], dim: int) -> float:
+    """Silverman's rule, for the values that differ: those of a sampler's particles repeat."""
+    distinct = np.unique(x)
+    return _spread(distinct) * len(distinct) ** (-1 / (dim + 4))
 
 
 def _spread(x: Float[np.ndarray, " n"]) -> float:
