@@ -51,7 +51,10 @@ def plot_pair_panels(
     for panel, (found, _) in zip(panels, tables, strict=True):
         if found != labels:
             raise ValueError(f"{panel.title}: expected the columns {labels}, got {found}.")
-    true = None if truth is None else np.concatenate([np.ravel(value) for value in truth.values()])
+    names = list(panels[0].samples)
+    if truth is not None and set(truth) != set(names):
+        raise ValueError(f"truth: expected the parameters {names}, got {list(truth)}.")
+    true = None if truth is None else np.concatenate([np.ravel(truth[name]) for name in names])
     limits = [_limits([values[:, i] for _, values in tables], true, i) for i in range(len(labels))]
     down = -(-len(panels) // _ACROSS)
     figure = new_figure(width, width / _ACROSS * down + 0.2)
