@@ -6,6 +6,10 @@ of the pseudo-posterior would move; its width should be that of this movement. T
 needs no second run for that. With weights w on the observations, the centre moves by
 ``-Cov(theta, dD/dw_i) / (2 beta)`` for each, and resampled weights have the variance ``1 / N^2``
 (the infinitesimal jackknife, Giordano and Broderick 2023).
+
+The covariance is that of parameters together with the sets that were simulated with them, each
+weighted by its own distance. Without those weights the sets' noise, which widens the posterior,
+would count as movement: with M = 2 N it would be half as wide again.
 """
 
 import jax
@@ -15,23 +19,28 @@ from jaxtyping import Float, Int
 from scipy.sparse.csgraph import connected_components
 
 from pliant.families.mixture import GaussianMixture
+from pliant.particles import effective_sample_size, normalise
 
 _CLUSTERS = GaussianMixture(components=8, iterations=30)  # Gaussians whose clusters are the modes
 _CLUSTERED = 500  # draws that they are fitted to
 _EMPTY = 0.01  # the share of a Gaussian that has no draws of its own
 _SEPARATE = 4.0  # standard deviations between Gaussians of different modes
 _MOST_CHANGE = 4.0  # at a time, as a factor: far off, the draws are not yet those of a mode
-_DRAWS_PER_DIMENSION = 10  # in a mode, to know its covariance
+_DRAWS_PER_DIMENSION = 20  # effective ones in a mode, to know its covariance
 
 
 def calibrated_bandwidth(
-    z: Float[np.ndarray, "S dim"], influences: Float[np.ndarray, "S N"], beta: float
+    z: Float[np.ndarray, "S dim"],
+    log_weights: Float[np.ndarray, " S"],
+    influences: Float[np.ndarray, "S N"],
+    beta: float,
 ) -> float:
     """The bandwidth whose pseudo-posterior has, on average over directions, the bootstrap's width.
 
     Args:
-        z: Draws of the pseudo-posterior at ``beta``.
-        influences: ``dD / dw_i`` of each draw's distance, for every observation.
+        z: Parameters.
+        log_weights: Those of the pseudo-posterior at ``beta``, from their simulated sets.
+        influences: ``dD / dw_i`` of each set's distance, for every observation.
         beta: The bandwidth now.
 
     Returns:
@@ -41,9 +50,10 @@ def calibrated_bandwidth(
     ratios, draws = [], []
     for label in range(labels.max() + 1):
         inside = labels == label
-        if inside.sum() > _DRAWS_PER_DIMENSION * z.shape[1]:
-            ratios.append(_variance_ratio(z[inside], influences[inside], beta))
-            draws.append(inside.sum())
+        here = (z[inside], log_weights[inside], influences[inside])
+        if effective_sample_size(log_weights[inside]) > _DRAWS_PER_DIMENSION * z.shape[1]:
+            ratios.append(_variance_ratio(*here, beta))
+            draws.append(np.sum(normalise(log_weights)[inside]))
     if not ratios:
         return beta
     return beta * float(np.clip(np.average(ratios, weights=draws), 1 / _MOST_CHANGE, _MOST_CHANGE))
@@ -69,17 +79,22 @@ def modes(z: Float[np.ndarray, "S dim"]) -> Int[np.ndarray, " S"]:
 
 
 def _variance_ratio(
-    z: Float[np.ndarray, "S dim"], influences: Float[np.ndarray, "S N"], beta: float
+    z: Float[np.ndarray, "S dim"],
+    log_weights: Float[np.ndarray, " S"],
+    influences: Float[np.ndarray, "S N"],
+    beta: float,
 ) -> float:
     """Bootstrap variance of the centre over posterior variance, averaged over directions."""
-    (n, dim), n_obs = z.shape, influences.shape[1]
-    z = z - z.mean(axis=0)
+    dim, n_obs = z.shape[1], influences.shape[1]
+    weights = normalise(log_weights)
+    z = z - weights @ z
     influences = influences - influences.mean(axis=1, keepdims=True)
-    influences = influences - influences.mean(axis=0)
-    covariance = z.T @ z / n
-    moves = z.T @ influences / n  # of the centre with each weight, times -2 beta
+    influences = influences - weights @ influences
+    covariance = (z.T * weights) @ z
+    moves = (z.T * weights) @ influences  # of the centre with each weight, times -2 beta
     slopes = np.linalg.solve(covariance, moves)
-    # The draws' noise makes moves of its own, of this variance a direction.
-    noise = np.sum((influences - z @ slopes) ** 2) / (n - dim) / n
-    signal = max(np.sum(moves * slopes) - dim * noise, 0.0)
+    # The draws' noise makes moves of its own, of this covariance.
+    residuals = np.sum((influences - z @ slopes) ** 2, axis=1)
+    noise = np.trace(np.linalg.solve(covariance, (z.T * weights**2 * residuals) @ z))
+    signal = max(np.sum(moves * slopes) - noise, 0.0)
     return signal / (4 * beta**2 * n_obs**2 * dim)

@@ -29,8 +29,8 @@ class History:
     ``busy``, the share of the workers' time that they had.
 
     A learned likelihood adds ``net_steps``, ``net_loss`` (minus the mean log density of held-out
-    draws), ``networks`` (the effective number that is averaged) and ``disagreement`` (of these, in
-    nats over all observations).
+    draws), ``accord`` (the effective number of rounds whose networks predict the newest draws) and
+    ``disagreement`` (of the networks, in nats over all observations).
 
     The ABC samplers have neither ``eta``, ``kl`` nor a fit. Their ``bandwidth`` is the tolerance;
     they add ``acceptance`` (the share of proposals) and ``unique`` (different particles), and

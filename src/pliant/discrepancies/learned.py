@@ -7,7 +7,10 @@ of x, from single simulated draws, and is then evaluated at any parameter withou
 
 import abc
 import dataclasses
-from typing import Any
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -26,17 +29,22 @@ HELD_OUT = 10
 
 _PAIRS = 2**15  # pairs of parameter and observation that are evaluated at a time
 _COPIES = 4  # points at which the density of a count is averaged
-_LEAST_SHARE = 0.01  # a network that counts less is dropped
+
+Result = TypeVar("Result")
 
 
 class AbstractLearnedDiscrepancy(eqx.Module):
     """A distance that is learned from the simulations of the rounds so far.
 
-    Every round goes on from the last round's network. The networks of the last rounds are
-    averaged, as their errors differ and the mean has less of them: each counts by the
-    likelihood that it gives N held-out draws of the newest round, so that one which is a nat
-    worse over all observations counts a third. As more of them count, older rounds get a larger
-    share of the training, up to their share of the draws.
+    A few networks, which begin with different weights and see different batches, learn from the
+    same draws, at the same time where there are cores for it, and are averaged. Most of a
+    network's error stems from where it began and how it was trained: the error of three is
+    little more than half of one's. (Networks of successive rounds, each of which goes on from
+    the last, share their errors, and averaging them gained next to nothing.)
+
+    Older rounds get a larger share of the training while the networks that were trained on them
+    predict the newest round's draws well: one that is a nat worse over all observations than after
+    its training on the newest round counts a third.
 
     A network that is less well trained in one place than in another gives the observations less
     likelihood there, so that a mode with few draws would lose more and more of them. That is
@@ -50,7 +58,7 @@ class AbstractLearnedDiscrepancy(eqx.Module):
     window: eqx.AbstractVar[int]
     """Rounds whose draws are kept to train on."""
     networks: eqx.AbstractVar[int]
-    """How many rounds' networks may be averaged."""
+    """How many networks are averaged."""
     n_evaluated: eqx.AbstractVar[int]
     """Parameters that are weighed in a round, without simulating them."""
     wide_share: eqx.AbstractVar[float | None]
@@ -127,19 +135,29 @@ class AbstractLearnedDiscrepancy(eqx.Module):
         newest = Draws(seen=np.asarray(seen), u=np.asarray(u), ok=ok)
         draws = (newest, *state.draws)[: self.window]
         view = view_of(newest.seen)
-        data = self._data(draws, view, newest_share=1 / (1 + _effective_number(state.shares)))
-
-        last = state.members[0] if state.members else None
-        if last is None:
-            network = self.untrained(start_key, problem, seen.shape[1])
+        data = self._data(draws, view, newest_share=1 / (1 + state.in_accord))
+        if state.networks:
+            networks = state.seen_from(view)
+            before = np.mean([float(self.held_out_loss(network, data)) for network in networks])
         else:
-            network = last.seen_from(view)
-        network, info = self.trained(train_key, network, data)
-        members = (Member(network, view), *state.members)[: self.networks]
-        members, shares = self._that_count(problem.n_obs, members, data)
-        row = {"net_steps": int(info["fit_steps"]), "net_loss": float(info["held_out"])}
-        row["networks"] = _effective_number(shares)
-        state = dataclasses.replace(state, draws=draws, members=members, shares=shares)
+            keys = jax.random.split(start_key, self.networks)
+            networks = [self.untrained(key, problem, seen.shape[1]) for key in keys]
+            before = np.inf
+        keys = jax.random.split(train_key, self.networks)
+        found = _at_once(lambda key, network: self.trained(key, network, data), keys, networks)
+        losses = np.array([float(info["held_out"]) for _, info in found])
+        shares = np.exp(-problem.n_obs * (losses - losses.min()))
+        gained = problem.n_obs * max(before - losses.mean(), 0.0)
+        state = dataclasses.replace(
+            state,
+            draws=draws,
+            view=view,
+            networks=tuple(network for network, _ in found),
+            shares=shares / shares.sum(),
+            in_accord=1 + state.in_accord * float(np.exp(-gained)),
+        )
+        steps = max(int(info["fit_steps"]) for _, info in found)
+        row = {"net_steps": steps, "net_loss": float(losses.min()), "accord": state.in_accord}
         return state, row
 
     def distances(
@@ -155,7 +173,9 @@ class AbstractLearnedDiscrepancy(eqx.Module):
         keys = jax.random.split(jax.random.key(0), copies)
         u = jnp.stack([state.squash(_spread(k, observed, state.counts)) for k in keys])
         seen = seen_by_networks(problem, state.theta_squash, z)
-        each = np.stack([_log_values(member, u, seen) for member in state.members])
+        each = np.stack(
+            _at_once(lambda network: _log_values(network, state.view, u, seen), state.networks)
+        )
         mean = self.averaged(each, state.shares).mean(axis=1, dtype=np.float64)
         off = problem.n_obs * (each.mean(axis=2, dtype=np.float64) - mean)
         off = off - off.mean(axis=1, keepdims=True)  # a constant of theta is no disagreement
@@ -177,18 +197,6 @@ class AbstractLearnedDiscrepancy(eqx.Module):
             batch_size=self.batch_size,
         )
 
-    def _that_count(
-        self, n_obs: int, members: tuple["Member", ...], data: "Data"
-    ) -> tuple[tuple["Member", ...], Float[np.ndarray, " networks"]]:
-        """The networks and their shares of the average: by their likelihood of N held-out draws."""
-        view = members[0].view
-        losses = [float(self.held_out_loss(member.seen_from(view), data)) for member in members]
-        shares = np.exp(-n_obs * (np.array(losses) - min(losses)))
-        counts = shares / shares.sum() > _LEAST_SHARE
-        counts[0] = True  # training goes on from the newest
-        kept = tuple(member for member, count in zip(members, counts, strict=True) if count)
-        return kept, shares[counts] / shares[counts].sum()
-
 
 class AbstractNetwork(eqx.Module):
     """A function of an observation and a parameter, both as they are seen by networks."""
@@ -204,18 +212,6 @@ class AbstractNetwork(eqx.Module):
         self, factor: Float[Array, " c"], shift: Float[Array, " c"]
     ) -> "AbstractNetwork":
         """The network whose values at ``c`` are this one's at ``factor * c + shift``."""
-
-
-class Member(eqx.Module):
-    """A round's network, with the view that it was trained with."""
-
-    network: AbstractNetwork
-    view: View
-
-    def seen_from(self, view: View) -> AbstractNetwork:
-        """The same function of the parameters, written for another view of them."""
-        factor = view.spread / self.view.spread
-        return self.network.with_condition(factor, self.view(view.centre))
 
 
 class Draws(eqx.Module):
@@ -236,10 +232,19 @@ class LearnedState(eqx.Module):
     """Which features are whole numbers."""
     draws: tuple[Draws, ...]
     """The newest round first."""
-    members: tuple[Member, ...]
-    """The newest network first."""
+    view: View | None
+    """Of parameters, in which the networks were trained."""
+    networks: tuple[AbstractNetwork, ...]
     shares: Float[np.ndarray, " networks"]
-    """How much each network counts in the average."""
+    """How much each network counts in the average: by its likelihood of N held-out draws."""
+    in_accord: float
+    """The effective number of rounds whose networks predict the newest round's draws."""
+
+    def seen_from(self, view: View) -> list[AbstractNetwork]:
+        """The networks as the same functions of the parameters, written for another view."""
+        assert self.view is not None, "networks have a view"
+        factor, shift = view.spread / self.view.spread, self.view(view.centre)
+        return [network.with_condition(factor, shift) for network in self.networks]
 
 
 class Data(eqx.Module):
@@ -283,14 +288,19 @@ def _first_state(
         theta_squash=theta_squash(problem, z),
         counts=_are_counts(observed) & _are_counts(simulated),
         draws=(),
-        members=(),
-        shares=np.ones(1),
+        view=None,
+        networks=(),
+        shares=np.ones(0),
+        in_accord=0.0,
     )
 
 
 @eqx.filter_jit
 def _log_values(
-    member: Member, u: Float[Array, "copies N d"], seen: Float[Array, "K c"]
+    network: AbstractNetwork,
+    view: View,
+    u: Float[Array, "copies N d"],
+    seen: Float[Array, "K c"],
 ) -> Float[Array, "K N"]:
     """Of all observations, for all parameters, some at a time.
 
@@ -301,15 +311,17 @@ def _log_values(
     points = u.reshape(-1, d).T
 
     def one(seen: Array) -> Array:
-        repeated = jnp.broadcast_to(member.view(seen)[:, None], (len(seen), copies * n))
-        values = member.network.log_values(points, repeated).reshape(copies, n)
+        repeated = jnp.broadcast_to(view(seen)[:, None], (len(seen), copies * n))
+        values = network.log_values(points, repeated).reshape(copies, n)
         return jax.nn.logsumexp(values, axis=0) - jnp.log(copies)
 
     return jax.lax.map(one, seen, batch_size=max(1, _PAIRS // (copies * n)))
 
 
-def _effective_number(shares: Float[np.ndarray, " networks"]) -> float:
-    return float(1 / np.sum(shares**2))
+def _at_once(function: Callable[..., Result], *arguments: Iterable[Any]) -> list[Result]:
+    """The function's results for all arguments, in as many threads as there are cores."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(lambda *each: jax.block_until_ready(function(*each)), *arguments))
 
 
 def _are_counts(x: Float[np.ndarray, "S d"]) -> Bool[np.ndarray, " d"]:

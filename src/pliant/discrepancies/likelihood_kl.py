@@ -6,12 +6,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Bool, Float, Key
 from scipy.special import logsumexp
 
 from pliant.checks import check_integer
 from pliant.discrepancies.learned import AbstractLearnedDiscrepancy, AbstractNetwork, Data
-from pliant.families.conditional_flow import ConditionalFlow, GaussianHead
+from pliant.families.conditional_flow import ConditionalFlow
 from pliant.problem import Problem
 from pliant.training import Training, train
 
@@ -22,18 +22,18 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
     """A conditional spline flow q(x | theta), trained by maximum likelihood on single draws.
 
     For continuous data and counts of up to about a hundred numbers an observation; counts are
-    spread evenly over their unit interval. A round first trains the flow's Gaussian alone, then
-    everything, and keeps what predicts held-out draws best: where the likelihood is Gaussian, no
-    spline adds its noise.
+    spread evenly over their unit interval. Beside each flow a Gaussian alone is trained, and the
+    one of the two that predicts held-out draws better is used: where the likelihood is Gaussian,
+    splines add nothing but noise (on SLCP, eight times the excess loss of the Gaussian).
 
     Args:
         layers: Coupling layers.
         bins: Bins of each spline.
         width: Units in each of the two hidden layers of every network.
-        training: Steps, rate and early stopping of each half of a round's training.
+        training: Steps, rate and early stopping of each network in a round.
         batch_size: Draws in a gradient step.
         window: Rounds whose draws are kept to train on.
-        networks: How many rounds' networks may be averaged.
+        networks: How many networks are averaged.
         n_evaluated: Parameters that are weighed in a round, without simulating them.
         wide_share: The share of a round's simulations with parameters of an earlier, wider
             posterior; None for none.
@@ -45,7 +45,7 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
     training: Training = Training(steps=1000, rate=3e-3, every=100, patience=10)
     batch_size: int = eqx.field(static=True, default=250)
     window: int = eqx.field(static=True, default=24)
-    networks: int = eqx.field(static=True, default=12)
+    networks: int = eqx.field(static=True, default=3)
     n_evaluated: int = eqx.field(static=True, default=5000)
     wide_share: float | None = eqx.field(static=True, default=0.5)
 
@@ -66,33 +66,37 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
     def untrained(
         self, key: Key[Array, ""], problem: Problem, condition_dim: int
     ) -> "LikelihoodNetwork":
-        """A standard normal for every parameter."""
-        return LikelihoodNetwork(
-            ConditionalFlow(
+        """Standard normals for every parameter."""
+
+        def flow(layers: int) -> ConditionalFlow:
+            return ConditionalFlow(
                 key,
                 dim=math.prod(problem.event_shape),
                 condition_dim=condition_dim,
-                layers=self.layers,
+                layers=layers,
                 bins=self.bins,
                 width=self.width,
             )
-        )
+
+        return LikelihoodNetwork(flow(0), flow(self.layers), jnp.asarray(True))
 
     def trained(
         self, key: Key[Array, ""], network: "LikelihoodNetwork", data: Data
     ) -> tuple["LikelihoodNetwork", dict[str, Array]]:
-        """First the Gaussian, then everything."""
-        head_key, flow_key = jax.random.split(key)
-        parts = (network, data)
-        head, _ = train(
-            head_key, network.flow.head, parts, _head_loss, _held_out_head_loss, self.training
-        )
-        network = _with_head(network, head)
-        return train(flow_key, network, data, _loss, _held_out_loss, self.training)
+        """The Gaussian, and the flow, which begins with the Gaussian of the first round."""
+        plain_key, bent_key = jax.random.split(key)
+        plain, info = train(plain_key, network.plain, data, _loss, _held_out_loss, self.training)
+        bent = network.bent
+        if data.rounds == 1:
+            bent = eqx.tree_at(lambda flow: flow.head, bent, plain.head)
+        bent, bent_info = train(bent_key, bent, data, _loss, _held_out_loss, self.training)
+        is_plain = info["held_out"] <= bent_info["held_out"]
+        info = info if is_plain else bent_info
+        return LikelihoodNetwork(plain, bent, is_plain), info
 
     def held_out_loss(self, network: "LikelihoodNetwork", data: Data) -> Float[Array, ""]:
         """Minus the mean log density."""
-        return _held_out_loss(network, data)
+        return _held_out_loss(network.plain if network.is_plain else network.bent, data)
 
     def averaged(
         self,
@@ -109,54 +113,49 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
 
 
 class LikelihoodNetwork(AbstractNetwork):
-    """A conditional flow of the observation."""
+    """A conditional density of the observation."""
 
-    flow: ConditionalFlow
+    plain: ConditionalFlow
+    """A Gaussian: a flow without splines."""
+    bent: ConditionalFlow
+    is_plain: Bool[Array, ""]
+    """Which of the two is used."""
 
     def log_values(
         self, u: Float[Array, "d B"], condition: Float[Array, "c B"]
     ) -> Float[Array, " B"]:
         """Log densities."""
-        return self.flow.log_prob(u, condition)
+        return jax.lax.cond(
+            self.is_plain,
+            lambda: self.plain.log_prob(u, condition),
+            lambda: self.bent.log_prob(u, condition),
+        )
 
     def with_condition(
         self, factor: Float[Array, " c"], shift: Float[Array, " c"]
     ) -> "LikelihoodNetwork":
         """The networks' first layers are linear in the condition."""
-        return LikelihoodNetwork(self.flow.with_condition(factor, shift))
+        plain, bent = (flow.with_condition(factor, shift) for flow in (self.plain, self.bent))
+        return LikelihoodNetwork(plain, bent, self.is_plain)
 
 
-def _with_head(network: LikelihoodNetwork, head: GaussianHead) -> LikelihoodNetwork:
-    return eqx.tree_at(lambda n: n.flow.head, network, head)
-
-
-def _head_loss(
-    head: GaussianHead, parts: tuple[LikelihoodNetwork, Data], key: Key[Array, ""]
-) -> Array:
-    return _loss(_with_head(parts[0], head), parts[1], key)
-
-
-def _held_out_head_loss(head: GaussianHead, parts: tuple[LikelihoodNetwork, Data]) -> Array:
-    return _held_out_loss(_with_head(parts[0], head), parts[1])
-
-
-def _loss(network: LikelihoodNetwork, data: Data, key: Key[Array, ""]) -> Array:
+def _loss(flow: ConditionalFlow, data: Data, key: Key[Array, ""]) -> Array:
     """Minus the mean log density of random draws."""
     round_key, param_key, draw_key = jax.random.split(key, 3)
     param = data.batch_params(param_key, data.batch_rounds(round_key, data.batch_size))
     draw = jax.random.randint(draw_key, (data.batch_size,), 0, data.u.shape[1])
     u, ok = data.u[param, draw], data.ok[param, draw]
-    return _minus_log_prob(network, data.condition[:, param], u, ok)
+    return _minus_log_prob(flow, data.condition[:, param], u, ok)
 
 
 @eqx.filter_jit
-def _held_out_loss(network: LikelihoodNetwork, data: Data) -> Array:
+def _held_out_loss(flow: ConditionalFlow, data: Data) -> Array:
     param = data.held_out_params
     u, ok = data.u[param].reshape(-1, data.u.shape[2]), data.ok[param].ravel()
     condition = jnp.repeat(data.condition[:, param], data.u.shape[1], axis=1)
-    return _minus_log_prob(network, condition, u, ok)
+    return _minus_log_prob(flow, condition, u, ok)
 
 
-def _minus_log_prob(network: LikelihoodNetwork, condition: Array, u: Array, ok: Array) -> Array:
-    log_q = network.log_values(u.T, condition)
+def _minus_log_prob(flow: ConditionalFlow, condition: Array, u: Array, ok: Array) -> Array:
+    log_q = flow.log_prob(u.T, condition)
     return -jnp.sum(jnp.where(ok, log_q, 0.0)) / jnp.maximum(jnp.sum(ok), 1)

@@ -31,7 +31,7 @@ class RatioKL(AbstractLearnedDiscrepancy):
         training: Steps, rate and early stopping of each round.
         batch_size: Draws in a gradient step.
         window: Rounds whose draws are kept to train on.
-        networks: How many rounds' networks may be averaged.
+        networks: How many networks are averaged.
         n_evaluated: Parameters that are weighed in a round, without simulating them.
         wide_share: The share of a round's simulations with parameters of an earlier, wider
             posterior; None for none.
@@ -43,7 +43,7 @@ class RatioKL(AbstractLearnedDiscrepancy):
     training: Training = Training(steps=2000, rate=1e-3, every=100, patience=20)
     batch_size: int = eqx.field(static=True, default=250)
     window: int = eqx.field(static=True, default=12)
-    networks: int = eqx.field(static=True, default=6)
+    networks: int = eqx.field(static=True, default=3)
     n_evaluated: int = eqx.field(static=True, default=5000)
     wide_share: float | None = eqx.field(static=True, default=0.5)
 

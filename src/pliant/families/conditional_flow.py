@@ -71,7 +71,7 @@ class ConditionalFlow(eqx.Module):
         key: For the weights; the density starts as a standard normal.
         dim: The dimension of y.
         condition_dim: The length of the condition.
-        layers: Coupling layers.
+        layers: Coupling layers; none for a Gaussian.
         bins: Bins of each spline.
         width: Units in each of the two hidden layers of every network.
     """

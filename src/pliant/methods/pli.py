@@ -289,9 +289,12 @@ class PLI(AbstractMethod):
         last = state.temper
         if self.beta != "calibrated" or last is None or last.level < 1:
             return state.beta, last
-        z = particles.z[: len(measurement.influences)]
-        usable = np.isfinite(particles.distance[: len(z)])
-        beta = calibrated_bandwidth(z[usable], measurement.influences[usable], state.beta)
+        log_w = log_weights(particles, self.kernel, full_temper(state.beta, state.beta), state.beta)
+        asked = np.flatnonzero(np.isfinite(particles.distance[: len(measurement.influences)]))
+        found = calibrated_bandwidth(
+            particles.z[asked], log_w[asked], measurement.influences[asked], state.beta
+        )
+        beta = float(np.sqrt(found * state.beta))  # half of the way, as each estimate is noisy
         return beta, dataclasses.replace(last, level=min(1.0, beta / state.beta))
 
     def check(self, key: Key[Array, ""], problem: Problem, state: "PLIState") -> FinalCheck | None:
