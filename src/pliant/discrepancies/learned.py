@@ -232,7 +232,7 @@ class LearnedState(eqx.Module):
     """Which features are whole numbers."""
     draws: tuple[Draws, ...]
     """The newest round first."""
-    view: View | None
+    view: View
     """Of parameters, in which the networks were trained."""
     networks: tuple[AbstractNetwork, ...]
     shares: Float[np.ndarray, " networks"]
@@ -242,7 +242,6 @@ class LearnedState(eqx.Module):
 
     def seen_from(self, view: View) -> list[AbstractNetwork]:
         """The networks as the same functions of the parameters, written for another view."""
-        assert self.view is not None, "networks have a view"
         factor, shift = view.spread / self.view.spread, self.view(view.centre)
         return [network.with_condition(factor, shift) for network in self.networks]
 
@@ -283,12 +282,13 @@ def _first_state(
     problem: Problem, z: Float[Array, "K dim"], simulated: Float[np.ndarray, "S d"]
 ) -> LearnedState:
     observed = np.asarray(problem.observed).reshape(problem.n_obs, -1)
+    squash = theta_squash(problem, z)
     return LearnedState(
         squash=fit_squash(observed, simulated),
-        theta_squash=theta_squash(problem, z),
+        theta_squash=squash,
         counts=_are_counts(observed) & _are_counts(simulated),
         draws=(),
-        view=None,
+        view=view_of(np.asarray(seen_by_networks(problem, squash, z))),
         networks=(),
         shares=np.ones(0),
         in_accord=0.0,
