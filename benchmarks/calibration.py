@@ -23,9 +23,12 @@ N_OBS = 50
 N_RANKED = 99  # samples among which a truth has a rank, 0 to 99
 N_BINS = 10
 PRIOR = {"mean": dist.Normal(0.0, 2.0), "scale": dist.LogNormal(0.0, 0.5)}
+SMALL = pliant.LikelihoodKL(  # as small as the problem
+    layers=2, width=20, training=pliant.Training(steps=500, rate=3e-3, every=50, patience=5)
+)
 METRIC = {"n_params": 1000, "family": pliant.Gaussian(), "rounds": 14}
 METHODS = {
-    "learned": pliant.PLI.accurate(n_params=500, family=pliant.Gaussian()),
+    "learned": pliant.PLI.accurate(discrepancy=SMALL, n_params=500, family=pliant.Gaussian()),
     "MMD, fixed": pliant.PLI(discrepancy=pliant.MMD(), **METRIC),
     "MMD, calibrated": pliant.PLI(discrepancy=pliant.MMD(), beta="calibrated", **METRIC),
     "MMD median, fixed": pliant.PLI(discrepancy=pliant.MMD(lengthscales="median"), **METRIC),

@@ -29,6 +29,7 @@ HELD_OUT = 10
 
 _PAIRS = 2**15  # pairs of parameter and observation that are evaluated at a time
 _COPIES = 4  # points at which the density of a count is averaged
+_LEAST_SHARE = 0.01  # a network that counts less is not evaluated
 
 Result = TypeVar("Result")
 
@@ -173,13 +174,14 @@ class AbstractLearnedDiscrepancy(eqx.Module):
         keys = jax.random.split(jax.random.key(0), copies)
         u = jnp.stack([state.squash(_spread(k, observed, state.counts)) for k in keys])
         seen = seen_by_networks(problem, state.theta_squash, z)
-        each = np.stack(
-            _at_once(lambda network: _log_values(network, state.view, u, seen), state.networks)
-        )
-        mean = self.averaged(each, state.shares).mean(axis=1, dtype=np.float64)
+        counted = np.flatnonzero(state.shares > _LEAST_SHARE)
+        shares = state.shares[counted] / state.shares[counted].sum()
+        networks = [state.networks[index] for index in counted]
+        each = np.stack(_at_once(lambda net: _log_values(net, state.view, u, seen), networks))
+        mean = self.averaged(each, shares).mean(axis=1, dtype=np.float64)
         off = problem.n_obs * (each.mean(axis=2, dtype=np.float64) - mean)
         off = off - off.mean(axis=1, keepdims=True)  # a constant of theta is no disagreement
-        return -mean, {"disagreement": float(np.sqrt(state.shares @ off**2).mean())}
+        return -mean, {"disagreement": float(np.sqrt(shares @ off**2).mean())}
 
     def _data(self, draws: tuple["Draws", ...], view: "View", *, newest_share: float) -> "Data":
         """The newest round first, in arrays of one size, so that nothing is compiled anew."""
