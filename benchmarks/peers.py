@@ -46,7 +46,7 @@ def main():
     parser.add_argument("--tasks", nargs="+", default=["slcp", "gaussian_location"])
     parser.add_argument("--n-obs", nargs="+", type=int, default=[10, 100])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
-    parser.add_argument("--calls", type=int, default=800_000, help="simulator calls at most")
+    parser.add_argument("--calls", type=int, default=200_000, help="simulator calls at most")
     arguments = parser.parse_args()
     rows = []
     for task in arguments.tasks:
@@ -96,8 +96,7 @@ def compare(python, name, n_obs, seed, calls):
 
 def write_simulations(folder, problem, calls):
     """Sets of N and single draws, each within the calls; returns how many they took."""
-    n_sets = calls // problem.n_obs
-    n_draws = min(calls, 100_000)  # sbi trains on all of them, for hours if there are more
+    n_sets, n_draws = calls // problem.n_obs, calls
     keys = jax.random.split(jax.random.key(0), 4)
     z_sets = problem.prior.sample(keys[0], n_sets)
     z_draws = problem.prior.sample(keys[1], n_draws)

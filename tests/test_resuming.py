@@ -18,7 +18,7 @@ import pliant
 import pliant.ledger
 from pliant import files
 from pliant.checkpoint import read_checkpoint, write_checkpoint
-from pliant.discrepancies.learned import Draws, LearnedState, Member
+from pliant.discrepancies.learned import Draws, LearnedState
 from pliant.discrepancies.mmd import MMD
 from pliant.discrepancies.view import View
 from pliant.lock import InUseError
@@ -250,10 +250,17 @@ def learned_state(discrepancy, problem):
     view = View(jnp.zeros(4), jnp.ones(4))
     x = np.ones((3, 4, 2), np.float32)
     draws = Draws(np.ones((3, 4), np.float32), x, np.ones((3, 4), bool))
-    member = Member(network, view)
     squash = Squash(jnp.zeros(2), jnp.ones(2))
-    counts, shares = np.array([True, False]), np.array([0.7, 0.3])
-    return LearnedState(squash, squash, counts, (draws, draws), (member, member), shares)
+    return LearnedState(
+        squash=squash,
+        theta_squash=squash,
+        counts=np.array([True, False]),
+        draws=(draws, draws),
+        view=view,
+        networks=(network, network),
+        shares=np.array([0.7, 0.3]),
+        in_accord=1.4,
+    )
 
 
 def states(problem):

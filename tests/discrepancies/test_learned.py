@@ -20,8 +20,8 @@ from pliant.simulation import simulate_sets
 
 TRAINING = pliant.Training(steps=600, rate=3e-3, every=100, patience=6)
 KINDS = {
-    "likelihood": pliant.LikelihoodKL(layers=1, bins=4, width=16, training=TRAINING),
-    "ratio": pliant.RatioKL(width=32, training=TRAINING),
+    "likelihood": pliant.LikelihoodKL(layers=1, bins=4, width=16, training=TRAINING, networks=2),
+    "ratio": pliant.RatioKL(width=32, training=TRAINING, networks=2),
 }
 N = 10
 OBSERVED = np.random.default_rng(0).normal([1.0, 0.0], 1.5, size=(N, 2))
