@@ -32,8 +32,8 @@ PAGE = Path(__file__).parent / "results" / "peers.md"
 N_SAMPLES = 1000
 HEAD = """# Pliant beside sbi
 
-Written by `python benchmarks/peers.py`. C2ST to exact samples: 0.5 at best, 1 at worst. One run
-each; seconds are those of training and sampling, on one machine.
+Lines that `python benchmarks/peers.py` printed. C2ST to exact samples: 0.5 at best, 1 at worst. One
+run each; seconds are those of training and sampling, on one machine that was busy with more.
 
 | task | N | seed | method | simulator calls | C2ST | seconds |
 |---|---|---|---|---|---|---|

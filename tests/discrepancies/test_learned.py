@@ -99,10 +99,10 @@ def test_an_average_is_nearer_than_its_networks(trained):
     assert error(state) < np.mean(alone)
 
 
+@pytest.mark.parametrize("trained", ["likelihood"], indirect=True)
 def test_a_gaussian_is_used_where_splines_gain_nothing(trained):
-    kind, state, _ = trained
-    if isinstance(kind, pliant.LikelihoodKL):
-        assert all(network.is_plain for network in state.networks)
+    _, state, _ = trained
+    assert all(network.is_plain for network in state.networks)
 
 
 def test_the_same_network_from_another_view(trained):

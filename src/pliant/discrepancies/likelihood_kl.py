@@ -24,7 +24,7 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
     For continuous data and counts of up to about a hundred numbers an observation; counts are
     spread evenly over their unit interval. Beside each flow a Gaussian alone is trained, and the
     one of the two that predicts held-out draws better is used: where the likelihood is Gaussian,
-    splines add nothing but noise (on SLCP, eight times the excess loss of the Gaussian).
+    splines add nothing but noise (in a run on SLCP, six times the excess loss of a Gaussian).
 
     Args:
         layers: Coupling layers.
