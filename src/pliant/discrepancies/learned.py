@@ -39,8 +39,8 @@ class AbstractLearnedDiscrepancy(eqx.Module):
 
     A few networks, which begin with different weights and see different batches, learn from the
     same draws, at the same time where there are cores for it, and are averaged. Much of a
-    network's error stems from where it began and how it was trained: on SLCP, three had about half
-    of one's error between modes. (Networks of successive rounds, each of which goes on from
+    network's error stems from where it began and how it was trained: on SLCP, the average of three
+    had a tenth to three fifths less error between modes than one. (Networks of successive rounds, each of which goes on from
     the last, share their errors, and averaging them gained next to nothing.)
 
     Older rounds get a larger share of the training while the networks that were trained on them
