@@ -38,10 +38,10 @@ class AbstractLearnedDiscrepancy(eqx.Module):
     """A distance that is learned from the simulations of the rounds so far.
 
     A few networks, which begin with different weights and see different batches, learn from the
-    same draws, at the same time where there are cores for it, and are averaged. Much of a
-    network's error stems from where it began and how it was trained: on SLCP, the average of three
-    had a tenth to three fifths less error between modes than one. (Networks of successive rounds, each of which goes on from
-    the last, share their errors, and averaging them gained next to nothing.)
+    same draws, at the same time where there are cores for it, and are averaged. Much of an error
+    stems from where a network began and how it was trained: on SLCP, the average of three had a
+    tenth to three fifths less error between modes than one. (Networks of successive rounds, each
+    of which goes on from the last, share errors: averaging them gained next to nothing.)
 
     Older rounds get a larger share of the training while the networks that were trained on them
     predict the newest round's draws well: one that is a nat worse over all observations than after
