@@ -25,8 +25,8 @@ from scipy.stats import norm
 
 import pliant
 from pliant.metrics.c2st import c2st
-from pliant.simulation import simulate_sets
-from pliant.space import flatten_columns
+from pliant.problem.sets import simulate_sets
+from pliant.problem.space import flatten_columns
 
 PAGE = Path(__file__).parent / "results" / "peers.md"
 N_SAMPLES = 1000

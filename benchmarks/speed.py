@@ -22,8 +22,8 @@ import jax
 
 import pliant
 from pliant import measurement
-from pliant.compiled_code import keep_compiled_code
-from pliant.families.spline_flow import SplineFlow
+from pliant._devices import keep_compiled_code
+from pliant.densities.spline_flow import SplineFlow
 from pliant.simulators.jax import JaxSimulator
 
 LOADED = time.perf_counter()

@@ -13,9 +13,9 @@ import numpy as np
 import numpyro.distributions as dist
 
 import pliant
-import pliant.inference
-import pliant.ledger
 import pliant.methods.pli
+import pliant.run.infer
+import pliant.run.ledger
 import pliant.simulators.command
 import pliant.simulators.python
 
@@ -61,7 +61,7 @@ def method():
 
 def run(kind, folder, resume):
     """Begin a run, or go on with it; small chunks, so that there is something to lose."""
-    pliant.ledger._SECONDS = 0.0
+    pliant.run.ledger._SECONDS = 0.0
     if resume:
         return pliant.resume(folder, problem(kind))
     return pliant.infer(problem(kind), method(), seed=SEEDS[kind], folder=folder)

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pliant.checks import check_instance, check_integer, check_numbers, check_real, check_seed
+from pliant._checks import check_instance, check_integer, check_numbers, check_real, check_seed
 
 
 @pytest.mark.parametrize("value", [1, 7, np.int32(5), np.uint8(200), 2**70])

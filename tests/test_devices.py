@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import pliant
-from pliant.devices import share_out
-from pliant.measurement import measure_parameters
+from pliant._devices import share_out
+from pliant.discrepancies.measured import measure_parameters
 
 DISCREPANCIES = {
     "features": pliant.MMD(most_partners=5),

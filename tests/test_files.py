@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from pliant.files import read_arrays, read_json, write_arrays, write_json
+from pliant._files import read_arrays, read_json, write_arrays, write_json
 
 
 def test_json_survives(tmp_path):

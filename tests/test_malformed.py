@@ -19,10 +19,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pliant
-import pliant.problem
-from pliant.families.gaussian import GaussianDensity
-from pliant.posterior import Posterior
-from pliant.prior import read_prior
+import pliant.problem.problem
+from pliant.densities.gaussian import GaussianDensity
+from pliant.problem.prior import read_prior
+from pliant.run.posterior import Posterior
 
 # --- Values that are wrong ---------------------------------------------------------------------
 
@@ -219,7 +219,9 @@ def task(call, name):
 def _read_once(monkeypatch):
     """Problems with the prior above share what was read of it."""
     monkeypatch.setattr(
-        pliant.problem, "read_prior", lambda prior: READ if prior is PRIOR else read_prior(prior)
+        pliant.problem.problem,
+        "read_prior",
+        lambda prior: READ if prior is PRIOR else read_prior(prior),
     )
 
 

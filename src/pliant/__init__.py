@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pliant import tasks as tasks
-    from pliant.bandwidths.ess import EffectiveSampleSize as EffectiveSampleSize
-    from pliant.bandwidths.fixed import Fixed as Fixed
-    from pliant.bandwidths.quantile import Quantile as Quantile
-    from pliant.bandwidths.trust_region import TrustRegion as TrustRegion
+    from pliant.densities.embeddings import Concatenation as Concatenation
+    from pliant.densities.embeddings import DeepSet as DeepSet
+    from pliant.densities.gaussian import Gaussian as Gaussian
+    from pliant.densities.mixture import GaussianMixture as GaussianMixture
+    from pliant.densities.spline_flow import SplineFlow as SplineFlow
+    from pliant.densities.training import Training as Training
     from pliant.discrepancies.energy import Energy as Energy
     from pliant.discrepancies.euclidean import Euclidean as Euclidean
     from pliant.discrepancies.likelihood_kl import LikelihoodKL as LikelihoodKL
@@ -20,72 +22,70 @@ if TYPE_CHECKING:
     from pliant.discrepancies.ratio_kl import RatioKL as RatioKL
     from pliant.discrepancies.sliced_wasserstein import SlicedWasserstein as SlicedWasserstein
     from pliant.discrepancies.wasserstein import Wasserstein as Wasserstein
-    from pliant.embeddings import Concatenation as Concatenation
-    from pliant.embeddings import DeepSet as DeepSet
-    from pliant.families.gaussian import Gaussian as Gaussian
-    from pliant.families.mixture import GaussianMixture as GaussianMixture
-    from pliant.families.spline_flow import SplineFlow as SplineFlow
-    from pliant.inference import infer as infer
-    from pliant.inference import resume as resume
-    from pliant.kernels import EpanechnikovKernel as EpanechnikovKernel
-    from pliant.kernels import ExponentialKernel as ExponentialKernel
-    from pliant.kernels import GaussianKernel as GaussianKernel
-    from pliant.kernels import UniformKernel as UniformKernel
+    from pliant.methods.abc.mh import MHABC as MHABC
+    from pliant.methods.abc.pmc import PMCABC as PMCABC
+    from pliant.methods.abc.rejection import RejectionABC as RejectionABC
+    from pliant.methods.abc.smc import SMCABC as SMCABC
     from pliant.methods.apt import APT as APT
-    from pliant.methods.mh_abc import MHABC as MHABC
     from pliant.methods.pli import PLI as PLI
-    from pliant.methods.pmc_abc import PMCABC as PMCABC
-    from pliant.methods.rejection_abc import RejectionABC as RejectionABC
-    from pliant.methods.smc_abc import SMCABC as SMCABC
-    from pliant.partition import PartitionFunction as PartitionFunction
-    from pliant.posterior import Posterior as Posterior
-    from pliant.problem import Problem as Problem
-    from pliant.result import Result as Result
-    from pliant.result import load as load
+    from pliant.problem.problem import Problem as Problem
+    from pliant.run.infer import infer as infer
+    from pliant.run.infer import resume as resume
+    from pliant.run.posterior import Posterior as Posterior
+    from pliant.run.result import Result as Result
+    from pliant.run.result import load as load
     from pliant.simulators.command import CommandSimulator as CommandSimulator
     from pliant.simulators.python import PythonSimulator as PythonSimulator
-    from pliant.training import Training as Training
+    from pliant.weighting.kernels import EpanechnikovKernel as EpanechnikovKernel
+    from pliant.weighting.kernels import ExponentialKernel as ExponentialKernel
+    from pliant.weighting.kernels import GaussianKernel as GaussianKernel
+    from pliant.weighting.kernels import UniformKernel as UniformKernel
+    from pliant.weighting.partition import PartitionFunction as PartitionFunction
+    from pliant.weighting.schedules.ess import EffectiveSampleSize as EffectiveSampleSize
+    from pliant.weighting.schedules.fixed import Fixed as Fixed
+    from pliant.weighting.schedules.quantile import Quantile as Quantile
+    from pliant.weighting.schedules.trust_region import TrustRegion as TrustRegion
 
 __version__ = "0.1.0"
 
 _MODULES = {
     "APT": "methods.apt",
     "CommandSimulator": "simulators.command",
-    "Concatenation": "embeddings",
-    "DeepSet": "embeddings",
-    "EffectiveSampleSize": "bandwidths.ess",
+    "Concatenation": "densities.embeddings",
+    "DeepSet": "densities.embeddings",
+    "EffectiveSampleSize": "weighting.schedules.ess",
     "Energy": "discrepancies.energy",
-    "EpanechnikovKernel": "kernels",
+    "EpanechnikovKernel": "weighting.kernels",
     "Euclidean": "discrepancies.euclidean",
-    "ExponentialKernel": "kernels",
-    "Fixed": "bandwidths.fixed",
-    "Gaussian": "families.gaussian",
-    "GaussianKernel": "kernels",
-    "GaussianMixture": "families.mixture",
+    "ExponentialKernel": "weighting.kernels",
+    "Fixed": "weighting.schedules.fixed",
+    "Gaussian": "densities.gaussian",
+    "GaussianKernel": "weighting.kernels",
+    "GaussianMixture": "densities.mixture",
     "LikelihoodKL": "discrepancies.likelihood_kl",
-    "MHABC": "methods.mh_abc",
+    "MHABC": "methods.abc.mh",
     "MMD": "discrepancies.mmd",
     "PLI": "methods.pli",
-    "PMCABC": "methods.pmc_abc",
-    "PartitionFunction": "partition",
-    "Posterior": "posterior",
-    "Problem": "problem",
+    "PMCABC": "methods.abc.pmc",
+    "PartitionFunction": "weighting.partition",
+    "Posterior": "run.posterior",
+    "Problem": "problem.problem",
     "PythonSimulator": "simulators.python",
-    "Quantile": "bandwidths.quantile",
+    "Quantile": "weighting.schedules.quantile",
     "RandomFeatureMMD": "discrepancies.random_features",
     "RatioKL": "discrepancies.ratio_kl",
-    "RejectionABC": "methods.rejection_abc",
-    "Result": "result",
-    "SMCABC": "methods.smc_abc",
+    "RejectionABC": "methods.abc.rejection",
+    "Result": "run.result",
+    "SMCABC": "methods.abc.smc",
     "SlicedWasserstein": "discrepancies.sliced_wasserstein",
-    "SplineFlow": "families.spline_flow",
-    "Training": "training",
-    "TrustRegion": "bandwidths.trust_region",
-    "UniformKernel": "kernels",
+    "SplineFlow": "densities.spline_flow",
+    "Training": "densities.training",
+    "TrustRegion": "weighting.schedules.trust_region",
+    "UniformKernel": "weighting.kernels",
     "Wasserstein": "discrepancies.wasserstein",
-    "infer": "inference",
-    "load": "result",
-    "resume": "inference",
+    "infer": "run.infer",
+    "load": "run.result",
+    "resume": "run.infer",
 }
 
 __all__ = [*_MODULES, "tasks"]  # pyright: ignore[reportUnsupportedDunderAll]

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pliant._files import write_arrays, write_json
 from pliant.bench.folders import METRICS, SAMPLES, SNAPSHOTS, run_folder, write_grid
-from pliant.files import write_arrays, write_json
 from pliant.tasks import get
 
 ROUNDS = 6

@@ -210,7 +210,7 @@ def test_a_worker_that_dies_fails_its_run_and_is_replaced(source, tmp_path):
 
 
 def test_two_cannot_work_in_one_folder(source, tmp_path):
-    from pliant.lock import InUseError, lock
+    from pliant._files import InUseError, lock
 
     with lock(tmp_path / ".lock", tmp_path), pytest.raises(InUseError, match="in use by process"):
         run_grid(read_grid(str(source)), tmp_path, lambda path: Processes(path, 1))

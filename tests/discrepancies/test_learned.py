@@ -16,7 +16,7 @@ from scipy.stats import norm, poisson
 
 import pliant
 from pliant.discrepancies.view import View
-from pliant.simulation import simulate_sets
+from pliant.problem.sets import simulate_sets
 
 TRAINING = pliant.Training(steps=600, rate=3e-3, every=100, patience=6)
 KINDS = {

@@ -7,8 +7,8 @@ import numpyro.distributions as dist
 import pytest
 
 import pliant
+from pliant.discrepancies.particles import Particles
 from pliant.methods.pli_report import is_settled
-from pliant.particles import Particles
 
 N = 20
 NOISE = 0.5
@@ -160,7 +160,7 @@ def test_history_has_what_the_paper_plots(problem):
 
 def test_standard_error_is_that_of_repeated_simulation(problem):
     """Split halves of one set of draws tell how distances of new sets would spread."""
-    from pliant.measurement import measure_parameters
+    from pliant.discrepancies.measured import measure_parameters
 
     discrepancy = pliant.MMD()
     state = discrepancy.prepare(problem.observed)
@@ -216,7 +216,7 @@ def test_scales_make_units_irrelevant(problem, scale, pilot):
 
 def test_auto_scale_falls_back_to_a_pilot(problem):
     """Few observations, or a feature that does not vary, say nothing about the spread."""
-    from pliant.feature_scale import feature_scale
+    from pliant.discrepancies.feature_scale import feature_scale
 
     prior = {"mu": dist.Normal(0, 1).expand([2]).to_event(1)}
     constant = problem.observed.at[:, 1].set(0.0)

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from pliant.history import History
 from pliant.plots.history import plot_history
+from pliant.run.history import History
 
 
 def rows(n, **columns):

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
+from pliant._files import read_json
 from pliant.bench.folders import METRICS, run_folder, state
 from pliant.bench.grid import Grid
 from pliant.bench.plan import Run
-from pliant.files import read_json
 
 Row = dict[str, Any]
 

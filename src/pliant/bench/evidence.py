@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from pliant._files import read_arrays, read_json
 from pliant.bench.collect import Row, rows_of, summary_of
 from pliant.bench.folders import SAMPLES, SNAPSHOTS, run_folder, state
 from pliant.bench.grid import Grid
 from pliant.bench.plan import Run
-from pliant.files import read_arrays, read_json
-from pliant.history import History
+from pliant.run.history import History
 
 Samples = Mapping[str, np.ndarray]
 

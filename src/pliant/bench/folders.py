@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import pliant
+from pliant._files import read_json, write_json
 from pliant.bench.grid import Grid, parse_grid
 from pliant.bench.plan import Run
 from pliant.cli.errors import UserError
-from pliant.files import read_json, write_json
 
 GRID, RUNS, LOCK = "grid.toml", "runs", ".lock"
 SETTINGS, METRICS, ERROR, SAMPLES = "settings.json", "metrics.json", "error.json", "samples.npz"

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from pliant._devices import keep_compiled_code
+from pliant._files import InUseError, lock, write_arrays, write_json
 from pliant.bench.folders import (
     ERROR,
     METRICS,
@@ -19,15 +21,12 @@ from pliant.bench.folders import (
 )
 from pliant.bench.plan import Run, build
 from pliant.cli.run_folder import named
-from pliant.compiled_code import keep_compiled_code
-from pliant.files import write_arrays, write_json
-from pliant.inference import infer, resume
-from pliant.lock import InUseError, lock
 from pliant.metrics.table import evaluate
-from pliant.posterior import Posterior
-from pliant.prior import Prior
-from pliant.result import Result
-from pliant.run_store import holds_run, remove_run
+from pliant.problem.prior import Prior
+from pliant.run.folder import holds_run, remove_run
+from pliant.run.infer import infer, resume
+from pliant.run.posterior import Posterior
+from pliant.run.result import Result
 from pliant.tasks import get
 from pliant.tasks.base import AbstractTask
 

@@ -56,7 +56,7 @@ def build(run: Run) -> "AbstractMethod":
         TypeError, ValueError, UserError: If an option is out of range.
     """
     from pliant.cli.choices import build_method
-    from pliant.partition import PartitionFunction
+    from pliant.weighting.partition import PartitionFunction
 
     choices: dict[str, Any] = {"discrepancy": None, "family": None, "epsilon": None}
     choices |= {

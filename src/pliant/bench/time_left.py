@@ -4,7 +4,7 @@ from collections import defaultdict
 
 from pliant.bench.perform import Outcome
 from pliant.bench.plan import Run
-from pliant.progress import duration
+from pliant.run.progress import duration
 
 
 class TimeLeft:

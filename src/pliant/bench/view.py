@@ -15,7 +15,7 @@ from pliant.bench.perform import Outcome
 from pliant.bench.plan import Run
 from pliant.bench.time_left import TimeLeft
 from pliant.cli.report import counted
-from pliant.progress import duration
+from pliant.run.progress import duration
 
 _SHOWN_FAILURES = 5
 

@@ -12,10 +12,10 @@ METHODS = {
     "pli": "pliant.methods.pli:PLI",
     "pli-accurate": "pliant.methods.pli:PLI.accurate",
     "pli-paper": "pliant.methods.pli:PLI.paper",
-    "rejection-abc": "pliant.methods.rejection_abc:RejectionABC",
-    "smc-abc": "pliant.methods.smc_abc:SMCABC",
-    "pmc-abc": "pliant.methods.pmc_abc:PMCABC",
-    "mh-abc": "pliant.methods.mh_abc:MHABC",
+    "rejection-abc": "pliant.methods.abc.rejection:RejectionABC",
+    "smc-abc": "pliant.methods.abc.smc:SMCABC",
+    "pmc-abc": "pliant.methods.abc.pmc:PMCABC",
+    "mh-abc": "pliant.methods.abc.mh:MHABC",
     "apt": "pliant.methods.apt:APT",
     "apt-paper": "pliant.methods.apt:APT.paper",
 }
@@ -30,9 +30,9 @@ DISCREPANCIES = {
     "ratio-kl": "pliant.discrepancies.ratio_kl:RatioKL",
 }
 FAMILIES = {
-    "spline-flow": "pliant.families.spline_flow:SplineFlow",
-    "gaussian": "pliant.families.gaussian:Gaussian",
-    "gaussian-mixture": "pliant.families.mixture:GaussianMixture",
+    "spline-flow": "pliant.densities.spline_flow:SplineFlow",
+    "gaussian": "pliant.densities.gaussian:Gaussian",
+    "gaussian-mixture": "pliant.densities.mixture:GaussianMixture",
 }
 _INSIDE = {"epsilon": "bandwidth"}  # options of the command that are a part of a method's option
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pliant.cli.errors import UserError
 
 if TYPE_CHECKING:
-    from pliant.problem import Problem
+    from pliant.problem.problem import Problem
 
 _SECONDS = 30  # to reach a scheduler
 

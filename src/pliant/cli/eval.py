@@ -32,9 +32,9 @@ def evaluate_run(folder: Path, *, n_samples: int) -> int:
     out = console()
     try:
         with Console(stderr=True).status("loading") as status:
-            from pliant.files import write_json
+            from pliant._files import write_json
             from pliant.metrics.table import evaluate
-            from pliant.result import load
+            from pliant.run.result import load
 
             posterior = load(folder).posterior
             target = read_target_again(config)

@@ -12,9 +12,9 @@ from rich.text import Text
 from pliant.cli.run_folder import CONTENTS
 
 if TYPE_CHECKING:
-    from pliant.failures import Failure
-    from pliant.history import History
     from pliant.metrics.table import Metric
+    from pliant.run.failures import Failure
+    from pliant.run.history import History
 
 _COLOURS = {
     "finished": "green",

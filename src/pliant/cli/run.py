@@ -24,7 +24,7 @@ from pliant.cli.target import Target, has_changed, read_config, read_target, rea
 
 if TYPE_CHECKING:
     from pliant.methods.base import AbstractMethod
-    from pliant.result import Result
+    from pliant.run.result import Result
 
 _NO_POSTERIOR = "No round gave a posterior, so nothing was written."
 _NOTHING = {"interrupted": "Interrupted before a round was finished: nothing was written."}
@@ -68,9 +68,9 @@ def run_target(
     out = console()
     try:
         with Console(stderr=True).status("loading"):
-            from pliant.budget import within_budget
-            from pliant.compiled_code import keep_compiled_code
-            from pliant.inference import infer
+            from pliant._devices import keep_compiled_code
+            from pliant.run.budget import within_budget
+            from pliant.run.infer import infer
 
             keep_compiled_code()
             target = read_target(text, n_obs, seed)
@@ -111,8 +111,8 @@ def resume_target(folder: Path, *, budget: Mapping[str, Any], dask: str | None) 
     out = console()
     try:
         with Console(stderr=True).status("loading"):
-            from pliant.compiled_code import keep_compiled_code
-            from pliant.inference import resume
+            from pliant._devices import keep_compiled_code
+            from pliant.run.infer import resume
 
             keep_compiled_code()
             target = read_target_again(config)
@@ -138,7 +138,7 @@ def _announce(out: Console, target: Target, method: "AbstractMethod") -> None:
 
 def _finish(out: Console, folder: Path, target: Target, result: "Result") -> int:
     """Print how the run ended, and write samples and pictures."""
-    from pliant.prior import Prior
+    from pliant.problem.prior import Prior
 
     print_status(out, result.status, result.message)
     if result.check is not None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pliant.cli.target import Target
     from pliant.methods.base import AbstractMethod
-    from pliant.result import Result
+    from pliant.run.result import Result
 
 CONTENTS = {
     "run.json": "what the run was asked to do; pliant resume goes on with it",
@@ -72,8 +72,8 @@ def begin_folder(
     Returns:
         The folders that were made, the innermost first.
     """
-    from pliant.files import write_json
-    from pliant.run_store import remove_run
+    from pliant._files import write_json
+    from pliant.run.folder import remove_run
 
     made = [path for path in (folder, *folder.parents) if not path.exists()]
 
@@ -101,7 +101,7 @@ def write_run(folder: Path, result: "Result", target: "Target") -> dict[str, Any
     Returns:
         The samples, by name.
     """
-    from pliant.files import write_arrays
+    from pliant._files import write_arrays
     from pliant.plots.history import plot_history
     from pliant.plots.pairs import plot_pairs
 
@@ -128,7 +128,7 @@ def named(theta: Any) -> dict[str, Any]:
 
 def changed_options(method: Any) -> dict[str, Any]:
     """The options that differ from the method's defaults; modules as Python would make them."""
-    from pliant.config import encode
+    from pliant.run.config import encode
 
     data, usual = encode(method), encode(type(method)())
     return {name: _python(value) for name, value in data.items() if value != usual[name]}
@@ -136,7 +136,7 @@ def changed_options(method: Any) -> dict[str, Any]:
 
 def _python(value: Any) -> Any:
     """``{"class": "Gaussian", ...}`` as ``Gaussian(...)`` with what differs from its defaults."""
-    from pliant.config import encode
+    from pliant.run.config import encode
 
     if not isinstance(value, dict):
         return value
@@ -151,7 +151,7 @@ def _config(
     import jax
     import numpy as np
 
-    from pliant.config import encode
+    from pliant.run.config import encode
 
     problem = target.problem
     truth = {} if target.truth is None else named(target.truth)

@@ -8,8 +8,8 @@ from pliant.cli.errors import UserError
 from pliant.cli.run_folder import N_SAMPLES, changed_options, named
 
 if TYPE_CHECKING:
-    from pliant.failures import Failure
-    from pliant.history import History
+    from pliant.run.failures import Failure
+    from pliant.run.history import History
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ def read_run(folder: Path) -> SavedRun:
         UserError: If the folder holds none.
         ValueError: If a file is damaged.
     """
-    from pliant.failures import Failure
-    from pliant.files import read_arrays, read_json
-    from pliant.history import History
+    from pliant._files import read_arrays, read_json
+    from pliant.run.failures import Failure
+    from pliant.run.history import History
 
     if not (folder / "result.json").is_file():
         if (folder / "run.json").is_file():
@@ -51,7 +51,7 @@ def read_run(folder: Path) -> SavedRun:
             config = read_json(folder / "config.json")
             changed, samples = config["changed"], read_arrays(folder / "samples.npz")
         else:
-            from pliant.result import load
+            from pliant.run.result import load
 
             result = load(folder)
             config, changed = {}, changed_options(result.method)

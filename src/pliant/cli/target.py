@@ -13,7 +13,7 @@ from pliant.cli.choices import closest
 from pliant.cli.errors import UserError, first_line
 
 if TYPE_CHECKING:
-    from pliant.problem import Problem
+    from pliant.problem.problem import Problem
     from pliant.tasks.base import AbstractTask
 
 _DEFAULT_N_OBS = 100
@@ -70,7 +70,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     Raises:
         UserError: If the folder does not say, or the file is damaged.
     """
-    from pliant.files import read_json
+    from pliant._files import read_json
 
     if not (folder / "config.json").is_file():
         raise UserError(
@@ -116,7 +116,7 @@ def _read_task(name: str, n_obs: int, seed: int) -> Target:
 
 
 def _read_file(text: str, path: Path, name: str) -> Target:
-    from pliant.problem import Problem
+    from pliant.problem.problem import Problem
 
     if not path.is_file():
         raise UserError(f"{path}: there is no such file.")

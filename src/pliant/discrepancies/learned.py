@@ -18,11 +18,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
-from pliant.checks import check_instance, check_integer, check_real
+from pliant._checks import check_instance, check_integer, check_real
+from pliant.densities.training import Training
 from pliant.discrepancies.view import View, seen_by_networks, theta_squash, view_of
-from pliant.problem import Problem
-from pliant.squash import Squash, fit_squash
-from pliant.training import Training
+from pliant.problem.problem import Problem
+from pliant.problem.scale import Squash, fit_squash
 
 HELD_OUT = 10
 """Every tenth parameter of the newest round is held out of the training."""

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from pliant.checks import check_real
+from pliant._checks import check_real
 
 PAPER_LENGTHSCALES = (1.0, 10.0, 20.0, 40.0, 80.0, 100.0, 130.0, 200.0, 400.0, 800.0, 1000.0)
 """The lengthscales of the paper's appendix, from Dellaporta et al. (2022)."""

@@ -9,11 +9,11 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 from scipy.special import logsumexp
 
-from pliant.checks import check_integer
+from pliant._checks import check_integer
+from pliant.densities.conditional_flow import ConditionalFlow
+from pliant.densities.training import Training, train
 from pliant.discrepancies.learned import AbstractLearnedDiscrepancy, AbstractNetwork, Data
-from pliant.families.conditional_flow import ConditionalFlow
-from pliant.problem import Problem
-from pliant.training import Training, train
+from pliant.problem.problem import Problem
 
 _MOST_NUMBERS = 100  # of an observation
 

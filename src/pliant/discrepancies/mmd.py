@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
-from pliant.checks import check_integer
+from pliant._checks import check_integer
 from pliant.discrepancies.base import AbstractWeighableDiscrepancy
 from pliant.discrepancies.lengthscales import (
     PAPER_LENGTHSCALES,

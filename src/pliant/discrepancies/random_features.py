@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
-from pliant.checks import check_integer, check_seed
+from pliant._checks import check_integer, check_seed
 from pliant.discrepancies.base import AbstractWeighableDiscrepancy
 from pliant.discrepancies.blocks import map_blocks
 from pliant.discrepancies.lengthscales import (

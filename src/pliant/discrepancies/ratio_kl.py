@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from pliant.checks import check_instance, check_integer
+from pliant._checks import check_instance, check_integer
+from pliant.densities.embeddings import AbstractEmbedding
+from pliant.densities.training import Training, train
 from pliant.discrepancies.learned import AbstractLearnedDiscrepancy, AbstractNetwork, Data
-from pliant.embeddings import AbstractEmbedding
-from pliant.problem import Problem
-from pliant.training import Training, train
+from pliant.problem.problem import Problem
 
 
 class RatioKL(AbstractLearnedDiscrepancy):

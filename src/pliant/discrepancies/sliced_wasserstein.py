@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from pliant.checks import check_integer, check_seed
+from pliant._checks import check_integer, check_seed
 from pliant.discrepancies.base import AbstractDiscrepancy
 from pliant.discrepancies.blocks import map_blocks
 from pliant.discrepancies.scaling import as_divisors, as_rows, check_same_features

@@ -6,9 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from pliant.problem import Problem
-from pliant.space import constrain_all
-from pliant.squash import Squash, middle_squash
+from pliant.problem.problem import Problem
+from pliant.problem.scale import Squash, middle_squash
+from pliant.problem.space import constrain_all
 
 
 def seen_by_networks(

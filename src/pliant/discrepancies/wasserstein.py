@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
-from pliant.checks import check_integer, check_real
+from pliant._checks import check_integer, check_real
 from pliant.discrepancies.base import AbstractDiscrepancy
 from pliant.discrepancies.blocks import map_blocks
 from pliant.discrepancies.scaling import as_divisors, as_rows, check_same_features

@@ -9,15 +9,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from pliant.checks import check_instance, check_integer
-from pliant.embeddings import AbstractEmbedding, Concatenation
-from pliant.families.amortised import AmortisedDensity
-from pliant.families.conditional_flow import ConditionalFlow
+from pliant._checks import check_instance, check_integer
+from pliant.densities.amortised import AmortisedDensity
+from pliant.densities.conditional_flow import ConditionalFlow
+from pliant.densities.embeddings import AbstractEmbedding, Concatenation
+from pliant.densities.training import Training, train
 from pliant.methods.base import AbstractMethod, Outcome, Stop
-from pliant.problem import Problem
-from pliant.simulation import simulate_sets
-from pliant.squash import Squash, fit_squash
-from pliant.training import Training, train
+from pliant.problem.problem import Problem
+from pliant.problem.scale import Squash, fit_squash
+from pliant.problem.sets import simulate_sets
 
 _HELD_OUT = 10  # every tenth pair stops the training
 _FEWEST_PAIRS = 20

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import equinox as eqx
 from jaxtyping import Array, Key
 
-from pliant.families.base import AbstractDensity
-from pliant.final_check import FinalCheck
-from pliant.problem import Problem
+from pliant.densities.base import AbstractDensity
+from pliant.problem.problem import Problem
+from pliant.weighting.final_check import FinalCheck
 
 FEWEST_PARTICLES = 10  # with fewer usable ones there is no density to speak of
 

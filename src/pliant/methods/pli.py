@@ -9,32 +9,29 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from pliant.bandwidths.base import AbstractBandwidth
-from pliant.bandwidths.trust_region import TrustRegion
-from pliant.calibration import calibrated_bandwidth
-from pliant.checks import check_instance, check_integer, check_real
+from pliant._checks import check_instance, check_integer, check_real
+from pliant.densities.base import AbstractFamily, AbstractModel
+from pliant.densities.reverse import reverse_project
+from pliant.densities.spline_flow import SplineFlow
+from pliant.densities.training import Training
 from pliant.discrepancies.base import (
     AbstractDiscrepancy,
     AbstractWeighableDiscrepancy,
     check_draws,
 )
 from pliant.discrepancies.euclidean import Euclidean
+from pliant.discrepancies.feature_scale import with_feature_scale
 from pliant.discrepancies.learned import AbstractLearnedDiscrepancy
 from pliant.discrepancies.likelihood_kl import LikelihoodKL
-from pliant.discrepancies.mmd import MMD
-from pliant.families.base import AbstractFamily, AbstractModel
-from pliant.families.reverse import reverse_project
-from pliant.families.spline_flow import SplineFlow
-from pliant.feature_scale import with_feature_scale
-from pliant.final_check import FinalCheck, final_check
-from pliant.kernels import AbstractKernel, ExponentialKernel
-from pliant.measurement import (
+from pliant.discrepancies.measured import (
     Measurement,
     learn_and_measure,
     measure_parameters,
     measure_without_simulating,
     measured_particles,
 )
+from pliant.discrepancies.mmd import MMD
+from pliant.discrepancies.particles import Particles
 from pliant.methods.base import (
     FEWEST_PARTICLES,
     AbstractMethod,
@@ -48,12 +45,15 @@ from pliant.methods.pli_report import (
     round_row,
     too_noisy,
 )
-from pliant.particles import Particles
-from pliant.partition import PartitionFunction, PreparedPartition
-from pliant.problem import Problem
-from pliant.reuse import Earlier, pooled
-from pliant.training import Training
-from pliant.weights import Temper, full_temper, log_weights
+from pliant.problem.problem import Problem
+from pliant.weighting.calibration import calibrated_bandwidth
+from pliant.weighting.final_check import FinalCheck, final_check
+from pliant.weighting.kernels import AbstractKernel, ExponentialKernel
+from pliant.weighting.partition import PartitionFunction, PreparedPartition
+from pliant.weighting.reuse import Earlier, pooled
+from pliant.weighting.schedules.base import AbstractBandwidth
+from pliant.weighting.schedules.trust_region import TrustRegion
+from pliant.weighting.weights import Temper, full_temper, log_weights
 
 # The paper's eleven lengthscales are mostly long, where a kernel sees little but the mean. Four
 # short ones see covariances too (SLCP, N = 100: the correlation's spread is 2.4 instead of

@@ -3,15 +3,11 @@
 import numpy as np
 from scipy.stats import spearmanr
 
-from pliant.measurement import Measurement, distance_row
+from pliant._importance import divergence_from_uniform, effective_sample_size, normalise
+from pliant.discrepancies.measured import Measurement, distance_row
+from pliant.discrepancies.particles import Particles
 from pliant.methods.base import Stop
-from pliant.particles import (
-    Particles,
-    divergence_from_uniform,
-    effective_sample_size,
-    normalise,
-)
-from pliant.weights import Temper
+from pliant.weighting.weights import Temper
 
 _SETTLED = 0.2  # of a parameter's width: a round that changes less has changed nothing
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pliant.checks import check_seed
+from pliant._checks import check_seed
 from pliant.metrics.samples import read_samples
 
 _FOLDS = 5

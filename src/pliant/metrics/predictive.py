@@ -4,12 +4,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
-from pliant.checks import check_seed
+from pliant._checks import check_seed
 from pliant.discrepancies.base import AbstractDiscrepancy
+from pliant.discrepancies.feature_scale import feature_scale
+from pliant.discrepancies.measured import measure_parameters
 from pliant.discrepancies.scaling import with_scale
-from pliant.feature_scale import feature_scale
-from pliant.measurement import measure_parameters
-from pliant.problem import Problem
+from pliant.problem.problem import Problem
 
 
 def predictive_distance(

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from pliant.checks import check_seed
+from pliant._checks import check_seed
 from pliant.tasks.furuta import Furuta
 
 

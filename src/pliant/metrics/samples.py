@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from pliant.checks import check_numbers
+from pliant._checks import check_numbers
 
 
 def read_samples(

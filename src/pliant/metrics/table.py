@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PyTree
 
-from pliant.checks import check_integer, check_seed
+from pliant._checks import check_integer, check_seed
 from pliant.discrepancies.mmd import MMD
 from pliant.discrepancies.wasserstein import Wasserstein
 from pliant.metrics.c2st import c2st
@@ -16,9 +16,9 @@ from pliant.metrics.predictive import predictive_distance
 from pliant.metrics.rollouts import rollout_error
 from pliant.metrics.samples import thinned
 from pliant.metrics.wasserstein import REGULARISATION, squared_wasserstein
-from pliant.posterior import Posterior
-from pliant.problem import Problem
-from pliant.space import flatten_columns
+from pliant.problem.problem import Problem
+from pliant.problem.space import flatten_columns
+from pliant.run.posterior import Posterior
 from pliant.tasks.base import AbstractTask
 from pliant.tasks.furuta import Furuta
 

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from pliant.history import History
 from pliant.plots.style import BLACK, BLUE, GREY, VERMILLION, bare, log_ticks, new_figure
+from pliant.run.history import History
 
 _LINE: dict[str, Any] = {"marker": "o", "markersize": 3, "linewidth": 1.2}
 _LIMIT: dict[str, Any] = {"color": BLACK, "linewidth": 0.8, "linestyle": (0, (4, 2))}

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree, UInt
 
-from pliant.checks import check_instance, check_integer, check_real
+from pliant._checks import check_instance, check_integer, check_real
 from pliant.simulators.base import AbstractSimulator
 from pliant.simulators.dispatch import (
     PROBES,

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
-from pliant.devices import share_out
+from pliant._devices import share_out
 from pliant.simulators.base import AbstractSimulator
 
 

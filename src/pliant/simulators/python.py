@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import equinox as eqx
 
-from pliant.checks import check_instance
+from pliant._checks import check_instance
 from pliant.simulators.external import AbstractExternalSimulator
 from pliant.simulators.function_call import FunctionCall, own_worker
 

@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 from numpyro.distributions import Distribution
 
-from pliant.checks import check_integer, check_seed
-from pliant.problem import Problem
+from pliant._checks import check_integer, check_seed
+from pliant.problem.problem import Problem
 from pliant.tasks.cache import cached
 
 

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import sys
 import tempfile
 import warnings
 import zipfile
@@ -14,19 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from pliant._files import cache_folder
+
 _KEY = "__key__"
 _UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
-
-
-def folder() -> Path:
-    """``$PLIANT_CACHE`` if it is set, else ``pliant`` in the platform's cache of the user."""
-    if chosen := os.environ.get("PLIANT_CACHE"):
-        return Path(chosen).expanduser()
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "pliant"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "pliant"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pliant"
 
 
 def cached(
@@ -46,7 +36,7 @@ def cached(
     digest = hashlib.sha256(np.ascontiguousarray(data).tobytes()).hexdigest()
     text = json.dumps({**key, "data": digest}, sort_keys=True)
     name = f"{key['task']}-{hashlib.sha256(text.encode()).hexdigest()[:20]}.npz"
-    path = folder() / name
+    path = cache_folder() / name
     samples = _read(path, text, key["n"])
     if samples is None:
         samples = compute()

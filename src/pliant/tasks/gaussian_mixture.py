@@ -8,7 +8,7 @@ import numpy as np
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Key
 
-from pliant.checks import check_integer
+from pliant._checks import check_integer
 from pliant.tasks.base import AbstractTask, read_observed
 from pliant.tasks.grid import sample_grid
 

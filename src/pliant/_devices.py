@@ -1,0 +1,53 @@
+"""What JAX runs on: work shared out among devices, and compiled code kept on disk."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, PartitionSpec
+from jaxtyping import PyTree
+
+from pliant._files import cache_folder
+
+_AXIS = "parameters"
+
+
+def share_out(
+    function: Callable[[PyTree, PyTree], tuple[PyTree, PyTree]], mapped: PyTree, common: PyTree
+) -> tuple[PyTree, PyTree]:
+    """``function(mapped, common)``, on every device for its own part of the parameters.
+
+    To be called under ``jit``. Parameters do not see each other, so that the result does not
+    depend on the number of devices; with one device it is a plain call.
+
+    Args:
+        function: Maps arrays with a leading axis of parameters, and others, to arrays with the
+            same leading axis, and others, of which the first device's are kept.
+        mapped: Arrays whose leading axis is shared out; it is filled up with its last element
+            to a multiple of the number of devices.
+        common: Arrays that every device gets.
+    """
+    devices = jax.local_devices()
+    if len(devices) == 1:
+        return function(mapped, common)
+    size = jax.tree.leaves(mapped)[0].shape[0]
+    rows = jnp.minimum(jnp.arange(size + -size % len(devices)), size - 1)
+    shared, whole = PartitionSpec(_AXIS), PartitionSpec()
+    on_devices: Any = jax.shard_map(
+        function,
+        mesh=Mesh(np.array(devices), (_AXIS,)),
+        in_specs=(shared, whole),
+        out_specs=(shared, whole),
+        check_vma=False,  # the others need not agree
+    )
+    results, others = on_devices(jax.tree.map(lambda leaf: leaf[rows], mapped), common)
+    return jax.tree.map(lambda leaf: leaf[:size], results), others
+
+
+def keep_compiled_code() -> None:
+    """Let JAX keep what it compiles in Pliant's cache, unless it was told another place."""
+    if not jax.config.values["jax_compilation_cache_dir"]:
+        jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "compiled"))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)

@@ -1,0 +1,70 @@
+"""What every family does: fit a density q(z) to weighted samples."""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+from jaxtyping import Array, Float, Key
+
+from pliant.densities.training import Training
+
+
+class AbstractDensity(eqx.Module):
+    """A normalised density of the unconstrained, standardised vector z."""
+
+    @property
+    @abc.abstractmethod
+    def dim(self) -> int:
+        """The dimension of z."""
+
+    @abc.abstractmethod
+    def sample(self, key: Key[Array, ""], n: int) -> Float[Array, "n dim"]:
+        """``n`` independent draws."""
+
+    @abc.abstractmethod
+    def log_prob(self, z: Float[Array, "n dim"]) -> Float[Array, " n"]:
+        """Log densities of ``n`` points."""
+
+
+class AbstractModel(AbstractDensity):
+    """A density with parameters that can be fitted, and differentiated through its draws."""
+
+    @abc.abstractmethod
+    def draw(self, key: Key[Array, ""], n: int) -> tuple[Float[Array, "m dim"], Float[Array, " m"]]:
+        """About ``n`` draws that can be differentiated by the density's parameters.
+
+        Returns:
+            Draws z and log-weights, such that ``mean(exp(log_weights) f(z))`` estimates
+            ``E_q[f(z)]`` and its gradient that of the expectation.
+        """
+
+
+class AbstractFamily(eqx.Module):
+    """What q can be, and how it is projected onto a target that is known by weighted samples."""
+
+    reverse_training: eqx.AbstractVar[Training]
+    """How the i-projection descends."""
+
+    @abc.abstractmethod
+    def skeleton(self, dim: int) -> AbstractModel:
+        """A density of this family in ``dim`` dimensions, for its structure and shapes alone."""
+
+    @abc.abstractmethod
+    def fit(
+        self,
+        key: Key[Array, ""],
+        z: Float[Array, "K dim"],
+        log_weights: Float[Array, " K"],
+        init: AbstractModel | None,
+    ) -> tuple[AbstractModel, dict[str, Any]]:
+        """The m-projection (appendix A.2): weighted maximum likelihood.
+
+        Args:
+            key: For random starts and minibatches.
+            z: Samples of the proposal.
+            log_weights: Their log-weights, up to a constant; ``-inf`` drops a sample.
+            init: The last round's density of this family, to start from; None at first.
+
+        Returns:
+            The density, and numbers for the round's row.
+        """

@@ -1,0 +1,95 @@
+"""Networks that turn a set of observations into a short vector."""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from pliant._checks import check_integer
+
+
+class AbstractEmbedding(eqx.Module):
+    """What kind of network, and how large."""
+
+    features: eqx.AbstractVar[int]
+    """The length of the vector."""
+
+    @abc.abstractmethod
+    def build(self, key: Key[Array, ""], set_shape: tuple[int, int]) -> Any:
+        """A network from sets ``(N, d)`` to vectors ``(features,)``."""
+
+
+class Concatenation(AbstractEmbedding):
+    """The N observations in a row, as the paper does: their order and number are fixed.
+
+    Args:
+        features: The length of the vector.
+        width: Units in each of the two hidden layers.
+    """
+
+    features: int = eqx.field(static=True, default=32)
+    width: int = eqx.field(static=True, default=64)
+
+    def __check_init__(self):
+        check_integer("features", self.features, at_least=1)
+        check_integer("width", self.width, at_least=1)
+
+    def build(self, key: Key[Array, ""], set_shape: tuple[int, int]) -> "ConcatenationNetwork":
+        """A perceptron on the flattened set."""
+        n, d = set_shape
+        return ConcatenationNetwork(
+            eqx.nn.MLP(n * d, self.features, self.width, 2, jax.nn.silu, key=key)
+        )
+
+
+class ConcatenationNetwork(eqx.Module):
+    """A perceptron on a flattened set."""
+
+    whole: eqx.nn.MLP
+
+    def __call__(self, x: Float[Array, "N d"]) -> Float[Array, " features"]:
+        """The vector of one set."""
+        return self.whole(x.ravel())
+
+
+class DeepSet(AbstractEmbedding):
+    """The mean of a network of each observation, then a second network (Zaheer et al. 2017).
+
+    The order of the observations does not matter, and any number of them can be given.
+
+    Args:
+        features: The length of the vector.
+        width: Units in each of the two hidden layers of both networks.
+    """
+
+    features: int = eqx.field(static=True, default=32)
+    width: int = eqx.field(static=True, default=64)
+
+    def __check_init__(self):
+        check_integer("features", self.features, at_least=1)
+        check_integer("width", self.width, at_least=1)
+
+    def build(self, key: Key[Array, ""], set_shape: tuple[int, int]) -> "DeepSetNetwork":
+        """Two perceptrons with a mean in between."""
+        point_key, whole_key = jax.random.split(key)
+        _, d = set_shape
+        width = self.width
+        return DeepSetNetwork(
+            point=eqx.nn.MLP(d, width, width, 2, jax.nn.silu, key=point_key),
+            whole=eqx.nn.MLP(width + 1, self.features, width, 2, jax.nn.silu, key=whole_key),
+        )
+
+
+class DeepSetNetwork(eqx.Module):
+    """``whole(mean_i point(x_i), log N)``."""
+
+    point: eqx.nn.MLP
+    whole: eqx.nn.MLP
+
+    def __call__(self, x: Float[Array, "N d"]) -> Float[Array, " features"]:
+        """The vector of one set of any size."""
+        mean = jnp.mean(jax.vmap(self.point)(x), axis=0)
+        return self.whole(jnp.append(mean, jnp.log(float(len(x)))))

@@ -1,0 +1,161 @@
+"""The neural spline flow: a Gaussian in whitened coordinates, bent by coupling splines."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+from scipy.linalg import solve_triangular
+from scipy.special import softmax
+
+from pliant._checks import check_instance, check_integer
+from pliant.densities.base import AbstractFamily, AbstractModel
+from pliant.densities.coupling import CouplingFlow
+from pliant.densities.gaussian import gaussian_from_moments, weighted_moments
+from pliant.densities.training import Training, train
+
+_HELD_OUT = 0.1
+
+
+class FlowDensity(AbstractModel):
+    """z = mean + L x, where the flow maps x to a standard normal."""
+
+    mean: Float[Array, " dim"]
+    factor: Float[Array, "dim dim"]
+    flow: CouplingFlow
+
+    @property
+    def dim(self) -> int:
+        """The dimension of z."""
+        return self.mean.shape[0]
+
+    @eqx.filter_jit
+    def sample(self, key: Key[Array, ""], n: int) -> Float[Array, "n dim"]:
+        """``n`` independent draws."""
+        return self.draw(key, n)[0]
+
+    def draw(self, key: Key[Array, ""], n: int) -> tuple[Float[Array, "n dim"], Float[Array, " n"]]:
+        """Normal noise through the inverse flow, all of weight one."""
+        x, _ = self.flow.inverse(jax.random.normal(key, (self.dim, n)))
+        return self.mean + x.T @ self.factor.T, jnp.zeros(n)
+
+    @eqx.filter_jit
+    def log_prob(self, z: Float[Array, "n dim"]) -> Float[Array, " n"]:
+        """Log densities of ``n`` points."""
+        x = jax.scipy.linalg.solve_triangular(self.factor, (z - self.mean).T, lower=True)
+        return flow_log_prob(self.flow, x) - jnp.sum(jnp.log(jnp.diag(self.factor)))
+
+
+def flow_log_prob(
+    flow: CouplingFlow, x: Float[Array, "dim B"], condition: Array | None = None
+) -> Float[Array, " B"]:
+    """Log density of points that the flow maps to a standard normal."""
+    noise, log_det = flow.forward(x, condition)
+    return log_det - 0.5 * jnp.sum(noise**2, axis=0) - 0.5 * flow.dim * jnp.log(2 * jnp.pi)
+
+
+class SplineFlow(AbstractFamily):
+    """q is a neural spline flow, fitted by gradient descent and warm-started.
+
+    Each round whitens the samples by their weighted mean and covariance, so that the flow
+    of the last round, which had the same shape in its own coordinates, is a good start.
+
+    Args:
+        layers: Coupling layers (the paper: 5).
+        bins: Bins of each spline (the paper: 10).
+        width: Units in each of the two hidden layers (the paper: 50).
+        training: Steps, rate and early stopping.
+        batch_size: Samples in a gradient step, drawn by their weights.
+        warm_start: Whether to start from the last round's flow.
+        reverse_training: How the i-projection descends.
+    """
+
+    layers: int = eqx.field(static=True, default=5)
+    bins: int = eqx.field(static=True, default=10)
+    width: int = eqx.field(static=True, default=50)
+    training: Training = Training()
+    batch_size: int = eqx.field(static=True, default=250)
+    warm_start: bool = eqx.field(static=True, default=True)
+    reverse_training: Training = Training(rate=3e-4)
+
+    def __check_init__(self):
+        check_integer("layers", self.layers, at_least=1)
+        check_integer("bins", self.bins, at_least=2)
+        check_integer("width", self.width, at_least=1)
+        check_integer("batch_size", self.batch_size, at_least=1)
+        check_instance("warm_start", self.warm_start, bool, "True")
+        check_instance("training", self.training, Training, "pliant.Training()")
+        check_instance("reverse_training", self.reverse_training, Training, "pliant.Training()")
+
+    def skeleton(self, dim: int) -> FlowDensity:
+        """The standard normal."""
+        return self._start(jax.random.key(0), jnp.zeros(dim), jnp.eye(dim), None)
+
+    def fit(
+        self,
+        key: Key[Array, ""],
+        z: Float[Array, "K dim"],
+        log_weights: Float[Array, " K"],
+        init: AbstractModel | None,
+    ) -> tuple[FlowDensity, dict[str, Any]]:
+        """Weighted maximum likelihood (eq. 12), stopped by a held-out share of the samples."""
+        start_key, train_key, split_key = jax.random.split(key, 3)
+        whitening = gaussian_from_moments(*weighted_moments(z, log_weights))
+        density = self._start(start_key, whitening.mean, whitening.cholesky, init)
+        centred = np.asarray(z) - np.asarray(density.mean)
+        x = solve_triangular(np.asarray(density.factor), centred.T, lower=True)
+        data = _Data(split_key, x, np.asarray(log_weights, np.float64), self.batch_size)
+        flow, info = train(train_key, density.flow, data, _loss, _held_out_loss, self.training)
+        return eqx.tree_at(lambda d: d.flow, density, flow), info
+
+    def _start(
+        self, key: Key[Array, ""], mean: Array, factor: Array, init: AbstractModel | None
+    ) -> FlowDensity:
+        if isinstance(init, FlowDensity) and self.warm_start:
+            flow = init.flow
+        else:
+            flow = CouplingFlow(
+                key, dim=mean.shape[0], layers=self.layers, bins=self.bins, width=self.width
+            )
+        return FlowDensity(mean=mean, factor=factor, flow=flow)
+
+
+class _Data(eqx.Module):
+    """Weighted samples: the first ones are held out, the others trained on."""
+
+    held_out: Float[Array, "dim H"]
+    held_out_weights: Float[Array, " H"]
+    trained: Float[Array, "dim T"]
+    cumulative: Float[Array, " T"]
+    batch_size: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        key: Key[Array, ""],
+        x: Float[np.ndarray, "dim K"],
+        log_weights: Float[np.ndarray, " K"],
+        batch_size: int,
+    ):
+        """In NumPy, as a dozen small operations would take JAX seconds to compile."""
+        n = max(1, int(_HELD_OUT * x.shape[1]))
+        order = np.random.default_rng(np.asarray(jax.random.key_data(key))).permutation(x.shape[1])
+        held_out, trained = order[:n], order[n:]
+        cumulative = np.cumsum(softmax(log_weights[trained]))
+        self.held_out = jnp.asarray(x[:, held_out], float)
+        self.held_out_weights = jnp.asarray(softmax(log_weights[held_out]), float)
+        self.trained = jnp.asarray(x[:, trained], float)
+        self.cumulative = jnp.asarray(cumulative / cumulative[-1], float)
+        self.batch_size = batch_size
+
+
+def _loss(flow: CouplingFlow, data: _Data, key: Key[Array, ""]) -> Array:
+    """Minus the mean log density of a batch that is drawn by the weights."""
+    uniform = jax.random.uniform(key, (data.batch_size,))
+    index = jnp.searchsorted(data.cumulative, uniform, side="right")
+    return -jnp.mean(flow_log_prob(flow, data.trained[:, index]))
+
+
+def _held_out_loss(flow: CouplingFlow, data: _Data) -> Array:
+    return -jnp.sum(data.held_out_weights * flow_log_prob(flow, data.held_out))

@@ -1,0 +1,124 @@
+"""Gradient training that knows when to stop: held-out loss, decaying rate, clipping."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Key
+
+from pliant._checks import check_integer, check_real
+
+Model = TypeVar("Model")
+
+_AVERAGING = 0.02  # the weight of the newest iterate in the running average
+
+
+class Training(eqx.Module):
+    """How a network is trained: Adam, and the running average of its iterates is kept.
+
+    The average over some fifty steps has far less of the minibatches' noise than the last
+    iterate; without it, the shares of a posterior's modes drift from round to round.
+
+    Args:
+        steps: The most gradient steps.
+        rate: The first learning rate of Adam; it falls to a hundredth on a cosine.
+        clip: The largest global norm of a gradient.
+        every: Steps between two looks at the held-out loss.
+        patience: Looks without improvement after which training stops.
+    """
+
+    steps: int = eqx.field(static=True, default=400)
+    rate: float = eqx.field(static=True, default=1e-3)
+    clip: float = eqx.field(static=True, default=5.0)
+    every: int = eqx.field(static=True, default=50)
+    patience: int = eqx.field(static=True, default=3)
+
+    def __check_init__(self):
+        check_integer("steps", self.steps, at_least=1)
+        check_real("rate", self.rate, above=0)
+        check_real("clip", self.clip, above=0)
+        check_integer("every", self.every, at_least=1)
+        check_integer("patience", self.patience, at_least=1)
+
+
+class _Progress(eqx.Module):
+    params: Any
+    optimiser: Any
+    average: Any
+    best: Any
+    best_loss: Float[Array, ""]
+    look: Array
+    last_gain: Array
+
+
+@eqx.filter_jit
+def train(
+    key: Key[Array, ""],
+    model: Model,
+    data: Any,
+    loss: Callable[[Model, Any, Key[Array, ""]], Float[Array, ""]],
+    held_out_loss: Callable[[Model, Any], Float[Array, ""]],
+    training: Training,
+) -> tuple[Model, dict[str, Array]]:
+    """Minimise ``loss(model, data, key)`` over the model's arrays.
+
+    Both losses must be functions that live as long as the program (not closures made anew
+    each time), so that the second call finds the first one compiled.
+
+    All steps are one loop, whose arrays XLA updates in place. The model is not donated to it, as
+    that of the last round stays in use: it would save 0.14 of 2.7 MiB and no time (default flow).
+
+    Returns:
+        The averaged model at its best held-out loss, and ``fit_steps`` and ``held_out``.
+    """
+    params, static = eqx.partition(model, eqx.is_inexact_array)
+    looks = max(1, training.steps // training.every)
+    schedule = optax.cosine_decay_schedule(training.rate, looks * training.every, alpha=0.01)
+    optimiser = optax.chain(optax.clip_by_global_norm(training.clip), optax.adam(schedule))
+
+    def held_out(params: Any) -> Float[Array, ""]:
+        return held_out_loss(eqx.combine(params, static), data)
+
+    def step(carry: tuple[Any, Any, Any], key: Key[Array, ""]) -> tuple[Any, None]:
+        params, state, average = carry
+        gradient = jax.grad(lambda p: loss(eqx.combine(p, static), data, key))(params)
+        updates, state = optimiser.update(gradient, state, params)
+        params = optax.apply_updates(params, updates)
+        return (params, state, optax.incremental_update(params, average, _AVERAGING)), None
+
+    def look(progress: _Progress) -> _Progress:
+        keys = jax.random.split(jax.random.fold_in(key, progress.look), training.every)
+        start = (progress.params, progress.optimiser, progress.average)
+        (params, state, average), _ = jax.lax.scan(step, start, keys)
+        now = held_out(average)
+        better = now < progress.best_loss
+        best = jax.tree.map(lambda new, old: jnp.where(better, new, old), average, progress.best)
+        return _Progress(
+            params=params,
+            optimiser=state,
+            average=average,
+            best=best,
+            best_loss=jnp.where(better, now, progress.best_loss),
+            look=progress.look + 1,
+            last_gain=jnp.where(better, progress.look, progress.last_gain),
+        )
+
+    def unfinished(progress: _Progress) -> Array:
+        waited = progress.look - 1 - progress.last_gain
+        return (progress.look < looks) & (waited < training.patience)
+
+    start = _Progress(
+        params=params,
+        optimiser=optimiser.init(params),
+        average=params,
+        best=params,
+        best_loss=held_out(params),
+        look=jnp.array(0),
+        last_gain=jnp.array(-1),
+    )
+    end = jax.lax.while_loop(unfinished, look, start)
+    info = {"fit_steps": end.look * training.every, "held_out": end.best_loss}
+    return eqx.combine(end.best, static), info

@@ -1,0 +1,178 @@
+"""PMC-ABC, Algorithm 3 of the paper."""
+
+import dataclasses
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from pliant._checks import check_instance, check_real
+from pliant._importance import normalise
+from pliant.densities.base import AbstractDensity
+from pliant.densities.mixture import GaussianMixture, MixtureDensity
+from pliant.densities.particles import KernelMixture
+from pliant.discrepancies.base import AbstractDiscrepancy
+from pliant.discrepancies.measured import Measurement, distance_row
+from pliant.discrepancies.mmd import MMD
+from pliant.methods.abc.population import Population, walk_cholesky
+from pliant.methods.abc.sampler import (
+    ABCState,
+    AbstractABC,
+    log_prior,
+    population_row,
+    tolerance_reached,
+    too_few_accepted,
+)
+from pliant.methods.base import FEWEST_PARTICLES, Outcome, nothing_usable
+from pliant.problem.problem import Problem
+
+
+class PMCABC(AbstractABC):
+    """The adaptive population Monte Carlo sampler of Lenormand, Jabot and Deffuant (2013).
+
+    Each round keeps the share ``alpha`` of the particles whose distances are smallest, fills the
+    population up with draws from a proposal q that is made from these, and weights the new ones
+    by ``p(theta) / q(theta)``. The bandwidth is the largest distance of those that are kept, and
+    these are the posterior.
+
+    Args:
+        rounds: The most rounds T.
+        n_params: The size K of the population before the worst are dropped.
+        n_sims: Draws for each particle, the paper's M; None for N.
+        discrepancy: The distance D between sets.
+        alpha: The share of particles that is kept (the paper: 0.1, Lenormand et al.: 0.5).
+        perturbation: The mixture that is fitted to the kept particles and, with its covariances
+            doubled, proposes new ones; None perturbs a kept particle by a Gaussian with
+            twice their weighted covariance, so that ``q(theta) = sum_j w_j K(theta_j, theta)``.
+        tolerance: The bandwidth at which the run ends; None for none.
+        min_acceptance: The run ends when no more than this share of the new particles comes
+            within the last bandwidth.
+        chunk_size: Parameters that are simulated at a time; None to bound the memory. It
+            does not change the result.
+    """
+
+    rounds: int = eqx.field(static=True, default=200)
+    n_params: int = eqx.field(static=True, default=1000)
+    n_sims: int | None = eqx.field(static=True, default=None)
+    discrepancy: AbstractDiscrepancy = MMD()
+    alpha: float = eqx.field(static=True, default=0.5)
+    perturbation: GaussianMixture | None = GaussianMixture(components=5, starts=1)
+    tolerance: float | None = eqx.field(static=True, default=None)
+    min_acceptance: float = eqx.field(static=True, default=0.015)
+    chunk_size: int | None = eqx.field(static=True, default=None)
+
+    def __check_init__(self):
+        check_real("alpha", self.alpha, above=0, below=1)
+        if self.perturbation is not None:
+            example = "pliant.GaussianMixture(components=5)"
+            check_instance("perturbation", self.perturbation, GaussianMixture, example)
+        if self.tolerance is not None:
+            check_real("tolerance", self.tolerance, above=0)
+        check_real("min_acceptance", self.min_acceptance, above=0, below=1)
+
+    @property
+    def n_particles(self) -> int:
+        """The particles that are kept; at least one of the population is new."""
+        return min(round(self.alpha * self.n_params), self.n_params - 1)
+
+    @property
+    def sets_per_round(self) -> int:
+        """``n_params`` in the first round, fewer in the others."""
+        return self.n_params
+
+    def step(self, key: Key[Array, ""], problem: Problem, state: ABCState) -> Outcome:
+        """The first round draws from the prior, the others from what was kept."""
+        if state.population is None:
+            population, measurement, state = self.prior_population(key, problem, state)
+            acceptance, n_new = 1.0, self.n_params
+        else:
+            kept, n_new = state.population, self.n_params - self.n_particles
+            new, measurement, state = self._propose(key, problem, state, n_new)
+            acceptance = float(np.mean(new.distance <= kept.bandwidth))
+            population = _joined(kept, new)
+        cost = n_new * self.draws(problem)
+        n_usable = int(np.isfinite(population.distance).sum())
+        if n_usable < FEWEST_PARTICLES:
+            row = distance_row(measurement)
+            return Outcome(state, row, cost, nothing_usable(n_usable, self.n_params))
+        best = closest(population, self.n_particles)
+        row = population_row(best, acceptance) | distance_row(measurement)
+        state = dataclasses.replace(state, population=best)
+        stop = None
+        if self.tolerance is not None and best.bandwidth <= self.tolerance:
+            stop = tolerance_reached(self.tolerance)
+        elif acceptance <= self.min_acceptance:
+            remedy = "To go on, lower min_acceptance."
+            stop = too_few_accepted(acceptance, self.min_acceptance, remedy)
+        return Outcome(state, row, cost, stop)
+
+    def _propose(
+        self, key: Key[Array, ""], problem: Problem, state: ABCState, n: int
+    ) -> tuple[Population, Measurement, ABCState]:
+        fit_key, sample_key, measure_key = jax.random.split(key, 3)
+        proposal = self.proposal(fit_key, state.population)
+        z = proposal.sample(sample_key, n)
+        measurement, state = self.measure(measure_key, problem, state, z)
+        prior = log_prior(problem, z)
+        log_weights = prior - np.asarray(proposal.log_prob(z), np.float64)
+        new = Population(
+            z=np.asarray(z, np.float64),
+            log_prior=prior,
+            distance=measurement.distance,
+            log_weights=np.where(np.isfinite(measurement.distance), log_weights, -np.inf),
+            bandwidth=np.inf,
+        )
+        return new, measurement, state
+
+    def proposal(self, key: Key[Array, ""], population: Population) -> AbstractDensity:
+        """The density q that new particles are drawn from."""
+        z = jnp.asarray(population.z, float)
+        if self.perturbation is None:
+            weights = jnp.asarray(normalise(population.log_weights), float)
+            return KernelMixture(z, weights, jnp.asarray(walk_cholesky(population), float))
+        log_weights = population.log_weights - population.log_weights.max()
+        fitted, _ = self.perturbation.fit(key, z, jnp.asarray(log_weights, float), None)
+        return _doubled(fitted)
+
+
+def closest(population: Population, n: int) -> Population:
+    """The ``n`` particles of the smallest distances, the largest of which is the bandwidth.
+
+    The weights ``p / q`` stay as they are: each belongs to the normalised proposal of the round
+    that drew the particle, so that those of different rounds can be compared. Where too few
+    distances are known, particles without one, and without weight, fill the places.
+    """
+    best = np.argsort(population.distance, kind="stable")[:n]
+    distance = population.distance[best]
+    return Population(
+        z=population.z[best],
+        log_prior=population.log_prior[best],
+        distance=distance,
+        log_weights=population.log_weights[best],
+        bandwidth=float(distance[np.isfinite(distance)].max()),
+    )
+
+
+def _joined(kept: Population, new: Population) -> Population:
+    arrays = [
+        np.concatenate(pair)
+        for pair in (
+            (kept.z, new.z),
+            (kept.log_prior, new.log_prior),
+            (kept.distance, new.distance),
+            (kept.log_weights, new.log_weights),
+        )
+    ]
+    return Population(*arrays, bandwidth=kept.bandwidth)
+
+
+def _doubled(mixture: MixtureDensity) -> MixtureDensity:
+    """The same mixture with twice the covariances: wide enough to be drawn from with weights."""
+    parts = mixture.components
+    wide = dataclasses.replace(
+        parts, log_diagonal=parts.log_diagonal + 0.5 * math.log(2), below=parts.below * 2**0.5
+    )
+    return dataclasses.replace(mixture, components=wide)

@@ -1,0 +1,161 @@
+"""What the samplers of approximate Bayesian computation share: options, and the first draws."""
+
+import abc
+import dataclasses
+from typing import Any, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from pliant._checks import check_instance, check_integer
+from pliant.densities.particles import ParticleDensity, particle_skeleton
+from pliant.discrepancies.base import AbstractDiscrepancy, check_draws
+from pliant.discrepancies.feature_scale import with_feature_scale
+from pliant.discrepancies.measured import Measurement, measure_parameters
+from pliant.methods.abc.population import Population
+from pliant.methods.base import FEWEST_PARTICLES, AbstractMethod, Stop
+from pliant.problem.problem import Problem
+
+
+class ABCState(eqx.Module):
+    """What a run of an ABC sampler knows after a round."""
+
+    population: Any
+    """What the sampler holds, with a method ``density``; None before the first round."""
+    discrepancy: AbstractDiscrepancy
+    measured: Any
+    """The discrepancy's state."""
+
+
+class AbstractABC(AbstractMethod):
+    """A sampler whose posterior is a set of weighted particles.
+
+    ABC with a kernel k aims at ``p(theta) E[k(D(observed, x), h) | theta]``. As h falls to zero
+    this is the exact posterior only if the sets x are as large as the observed one: larger
+    sets act like more observations, and smaller ones like fewer. So M is N by default.
+    """
+
+    n_params: eqx.AbstractVar[int]
+    n_sims: eqx.AbstractVar[int | None]
+    discrepancy: eqx.AbstractVar[AbstractDiscrepancy]
+    chunk_size: eqx.AbstractVar[int | None]
+
+    def __check_init__(self):
+        check_integer("rounds", self.rounds, at_least=1)
+        check_integer("n_params", self.n_params, at_least=FEWEST_PARTICLES)
+        if self.n_sims is not None:
+            check_integer("n_sims", self.n_sims, at_least=1)
+        check_instance("discrepancy", self.discrepancy, AbstractDiscrepancy, "pliant.MMD()")
+        if self.chunk_size is not None:
+            check_integer("chunk_size", self.chunk_size, at_least=1)
+        if self.n_particles < FEWEST_PARTICLES:  # the share itself is checked by now
+            raise ValueError(
+                f"n_params: {self.n_particles} particles would be kept, and {FEWEST_PARTICLES} are "
+                "needed. Raise it, or the share that is kept (quantile or alpha)."
+            )
+
+    @property
+    @abc.abstractmethod
+    def n_particles(self) -> int:
+        """How many particles a posterior has, those without weight included."""
+
+    @property
+    @abc.abstractmethod
+    def sets_per_round(self) -> int:
+        """How many sets of M draws a round simulates, at most."""
+
+    def resolved(self, problem: Problem) -> Self:
+        """The same options, with the number of draws filled in."""
+        return dataclasses.replace(self, n_sims=self.draws(problem))
+
+    def simulations_per_round(self, problem: Problem) -> int:
+        """Sets times M."""
+        return self.sets_per_round * self.draws(problem)
+
+    def init(self, key: Key[Array, ""], problem: Problem) -> tuple[ABCState, int]:
+        """Fix the features' scales and prepare what depends on the observations alone."""
+        check_draws(self.discrepancy, self.draws(problem))
+        discrepancy, simulations = with_feature_scale(key, problem, self.discrepancy)
+        discrepancy = discrepancy.for_sizes(self.draws(problem), problem.n_obs)
+        return ABCState(None, discrepancy, discrepancy.prepare(problem.observed)), simulations
+
+    def posterior(self, state: ABCState) -> ParticleDensity | None:
+        """The particles after the last round."""
+        return None if state.population is None else state.population.density()
+
+    def skeleton(self, dim: int, observed_shape: tuple[int, ...]) -> ParticleDensity:
+        """Particles, whose number follows from the options."""
+        return particle_skeleton(self.n_particles, dim)
+
+    def draws(self, problem: Problem) -> int:
+        """M, the draws in a simulated set."""
+        return problem.n_obs if self.n_sims is None else self.n_sims
+
+    def measure(
+        self, key: Key[Array, ""], problem: Problem, state: ABCState, z: Float[Array, "K dim"]
+    ) -> tuple[Measurement, ABCState]:
+        """Simulate a set with each parameter and compare it with the observed one."""
+        measurement, measured = measure_parameters(
+            key,
+            problem,
+            state.discrepancy,
+            state.measured,
+            z,
+            self.draws(problem),
+            chunk_size=self.chunk_size,
+        )
+        return measurement, dataclasses.replace(state, measured=measured)
+
+    def prior_population(
+        self, key: Key[Array, ""], problem: Problem, state: ABCState
+    ) -> tuple[Population, Measurement, ABCState]:
+        """``n_params`` draws from the prior, of equal weight where a distance is known."""
+        sample_key, measure_key = jax.random.split(key)
+        z = problem.prior.sample(sample_key, self.n_params)
+        measurement, state = self.measure(measure_key, problem, state, z)
+        population = Population(
+            z=np.asarray(z, np.float64),
+            log_prior=log_prior(problem, z),
+            distance=measurement.distance,
+            log_weights=np.where(np.isfinite(measurement.distance), 0.0, -np.inf),
+            bandwidth=np.inf,
+        )
+        return population, measurement, state
+
+
+def log_prior(problem: Problem, z: Float[Array, "K dim"]) -> Float[np.ndarray, " K"]:
+    """The prior's log densities in z, in double precision."""
+    return np.asarray(problem.prior.log_prob(jnp.asarray(z, float)), np.float64)
+
+
+def log_uniform(key: Key[Array, ""], n: int) -> Float[np.ndarray, " n"]:
+    """Logarithms of ``n`` uniform draws, all finite and below zero."""
+    tiny = np.finfo(np.float32).tiny
+    return np.asarray(jnp.log(jax.random.uniform(key, (n,), minval=tiny)), np.float64)
+
+
+def population_row(population: Population, acceptance: float) -> dict[str, float | int]:
+    """The columns of a round's row that the population fills."""
+    return {
+        "bandwidth": population.bandwidth,
+        "acceptance": acceptance,
+        "ess": population.ess,
+        "unique": population.unique,
+    }
+
+
+def tolerance_reached(bandwidth: float) -> Stop:
+    """The end of a run that came down to its tolerance."""
+    return Stop("tolerance", f"The bandwidth is down to {bandwidth:.3g}, the tolerance asked for.")
+
+
+def too_few_accepted(acceptance: float, least: float, remedy: str) -> Stop:
+    """The end of a run whose simulations are mostly in vain."""
+    return Stop(
+        "acceptance",
+        f"{acceptance:.2%} of the proposals were accepted, below {least:.2%}: a smaller bandwidth "
+        f"costs more simulations than it is worth. The posterior of this round is kept. {remedy}",
+    )

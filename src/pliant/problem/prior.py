@@ -1,0 +1,234 @@
+"""The prior: numpyro distributions, as a density of the unconstrained, standardised z."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key, PyTree
+from numpyro.distributions import (
+    Distribution,
+    ExpandedDistribution,
+    Independent,
+    TransformedDistribution,
+)
+from numpyro.distributions.constraints import Constraint, independent
+from numpyro.distributions.transforms import biject_to
+
+from pliant.densities.base import AbstractDensity
+from pliant.problem.space import Space, standardised
+
+_PILOT_DRAWS = 4096
+
+
+class Prior(AbstractDensity):
+    """The prior as the proposal of round one: sampled and evaluated in z, Jacobian included."""
+
+    space: Space
+    distributions: tuple[Distribution, ...]
+
+    @property
+    def dim(self) -> int:
+        """The dimension of z."""
+        return self.space.dim
+
+    @eqx.filter_jit
+    def sample(self, key: Key[Array, ""], n: int) -> Float[Array, "n dim"]:
+        """``n`` independent draws, in z."""
+        keys = jax.random.split(key, n)
+        theta = jax.vmap(lambda k: _draw(self.space, self.distributions, k))(keys)
+        return jax.vmap(self.space.unconstrain)(theta)
+
+    @eqx.filter_jit
+    def log_prob(self, z: Float[Array, "n dim"]) -> Float[Array, " n"]:
+        """``log p(theta(z)) + log |d theta / d z|``; ``-inf`` where single precision ends."""
+
+        def one(point: Float[Array, " dim"]) -> Float[Array, ""]:
+            theta, log_det = self.space.constrain_with_log_det(point)
+            pairs = zip(self.distributions, self.space.leaves(theta), strict=True)
+            value = log_det + sum(d.log_prob(leaf) for d, leaf in pairs)
+            return jnp.where(value < jnp.inf, value, -jnp.inf)
+
+        return jax.vmap(one)(z)
+
+
+def read_prior(prior: Any) -> Prior:
+    """Check a prior as a user writes it, a dict of names to distributions or one distribution.
+
+    Raises:
+        TypeError, ValueError: Naming the entry, what is wrong with it, and the remedy.
+    """
+    if isinstance(prior, Distribution):
+        names, entries = None, [prior]
+    elif isinstance(prior, Mapping) and prior:
+        for name in prior:
+            if not (isinstance(name, str) and name):
+                raise TypeError(f"prior: expected names that are non-empty strings, got {name!r}.")
+        names, entries = tuple(prior), list(prior.values())
+    else:
+        raise TypeError(
+            "prior: expected a dict of names to numpyro distributions, such as "
+            f"{{'mu': dist.Normal(0, 1)}}, or one distribution, got {prior!r}."
+        )
+    labels = ["prior"] if names is None else [f"prior[{name!r}]" for name in names]
+    distributions = tuple(_read_entry(*pair) for pair in zip(labels, entries, strict=True))
+    space = _space_of(names, labels, distributions)
+
+    theta, inside, u = _pilot(space, distributions)
+    _check_draws(labels, distributions, space.leaves(theta), inside, u)
+    space = standardised(space, theta)
+    _check_densities(labels, distributions, _densities(space, distributions, theta))
+    return Prior(space=space, distributions=distributions)
+
+
+def _read_entry(label: str, entry: Any) -> Distribution:
+    if not isinstance(entry, Distribution):
+        hint = f" Did you mean {entry.__name__}(...)?" if isinstance(entry, type) else ""
+        raise TypeError(f"{label}: expected a numpyro distribution, got {entry!r}.{hint}")
+    if entry.is_discrete:
+        raise ValueError(
+            f"{label}: {type(entry).__name__} is discrete, and posteriors here are densities. "
+            "Use a continuous prior and round inside the simulator."
+        )
+    entry = entry.to_event(len(entry.batch_shape)) if entry.batch_shape else entry
+    if 0 in entry.event_shape:
+        raise ValueError(f"{label}: expected at least one number, got the shape {entry.shape()}.")
+    try:
+        jax.eval_shape(entry.sample, jax.random.key(0))
+    except NotImplementedError as error:
+        raise ValueError(
+            f"{label}: {type(entry).__name__} cannot be sampled. If it is improper, use a wide "
+            "proper distribution."
+        ) from error
+    _check_transforms(label, entry)
+    return entry
+
+
+def _check_transforms(label: str, entry: Distribution) -> None:
+    """Numpyro takes a transformed distribution's support from the last transform's word alone."""
+    while isinstance(entry, Independent | ExpandedDistribution):
+        entry = entry.base_dist
+    if type(entry) is not TransformedDistribution:
+        return
+    support = entry.base_dist.support
+    for transform in entry.transforms:
+        if _of_scalars(transform.domain) != _of_scalars(support):
+            raise ValueError(
+                f"{label}: its {type(transform).__name__} says that it acts on "
+                f"{transform.domain!r}, but is given {support!r}, so that the support of its "
+                "values is unknown. Give it domain=..., or transform inside the simulator."
+            )
+        support = transform.codomain
+
+
+def _of_scalars(support: Any) -> Any:
+    return support.base_constraint if isinstance(support, independent) else support
+
+
+def _space_of(
+    names: tuple[str, ...] | None, labels: list[str], distributions: tuple[Distribution, ...]
+) -> Space:
+    sizes = []
+    for label, distribution in zip(labels, distributions, strict=True):
+        support = _support(distribution)
+        try:
+            transform = biject_to(support)
+        except (NotImplementedError, KeyError) as error:
+            raise ValueError(
+                f"{label}: numpyro has no bijection onto the support {support!r} of "
+                f"{type(distribution).__name__}. Use a distribution on an open region, such as "
+                "an interval, the positive numbers, a simplex, or all reals."
+            ) from error
+        sizes.append(int(np.prod(transform.inverse_shape(distribution.event_shape))))
+    dim = sum(sizes)
+    if dim == 0:
+        raise ValueError("prior: it has no free parameter.")
+    return Space(
+        names=names,
+        shapes=tuple(d.event_shape for d in distributions),
+        supports=tuple(_support(d) for d in distributions),
+        loc=jnp.zeros(dim),
+        scale=jnp.ones(dim),
+    )
+
+
+def _support(distribution: Distribution) -> Constraint:
+    support = distribution.support
+    if support is None:
+        raise ValueError(f"prior: {type(distribution).__name__} does not say what its support is.")
+    return support
+
+
+def _draw(space: Space, distributions: tuple[Distribution, ...], key: Key[Array, ""]) -> Any:
+    keys = jax.random.split(key, len(distributions))
+    pairs = zip(distributions, keys, strict=True)
+    return space.pack([jnp.asarray(d.sample(k), float) for d, k in pairs])
+
+
+def _pilot(
+    space: Space, distributions: tuple[Distribution, ...]
+) -> tuple[Any, list[Array], list[Array]]:
+    """Draws, and for each entry whether they are on its support, and their real values there."""
+
+    def one(key: Key[Array, ""]) -> tuple[Any, list[Array], list[Array]]:
+        theta = _draw(space, distributions, key)
+        supports = [_support(d) for d in distributions]
+        pairs = list(zip(supports, space.leaves(theta), strict=True))
+        inside = [jnp.asarray(support(leaf)) for support, leaf in pairs]
+        return theta, inside, [biject_to(support).inv(leaf) for support, leaf in pairs]
+
+    keys = jax.random.split(jax.random.key(0), _PILOT_DRAWS)
+    return jax.jit(jax.vmap(one))(keys)
+
+
+def _check_draws(
+    labels: list[str],
+    distributions: tuple[Distribution, ...],
+    draws: list[Array],
+    inside: list[Array],
+    u: list[Array],
+) -> None:
+    for index, (label, distribution) in enumerate(zip(labels, distributions, strict=True)):
+        if not np.all(np.isfinite(draws[index])):
+            raise ValueError(
+                f"{label}: {type(distribution).__name__} draws values that are not finite: "
+                "check its parameters."
+            )
+        if not np.all(inside[index]):
+            raise ValueError(
+                f"{label}: {type(distribution).__name__} draws values outside of its support "
+                f"{distribution.support!r}: check its parameters."
+            )
+        if not np.all(np.ptp(u[index], axis=0) > 0):
+            raise ValueError(
+                f"{label}: {type(distribution).__name__} is constant in single precision (seven "
+                "digits), so there is nothing to infer: write the value, or the large part that "
+                "does not vary, into the simulator."
+            )
+
+
+def _densities(space: Space, distributions: tuple[Distribution, ...], theta: PyTree) -> list[Array]:
+    """Each entry's log densities of draws, seen through z: the edges of supports are left out."""
+
+    def one(theta: PyTree) -> list[Array]:
+        # XLA would take constrain(unconstrain(theta)) for theta.
+        z = jax.lax.optimization_barrier(space.unconstrain(theta))
+        leaves = space.leaves(space.constrain(z))
+        pairs = zip(distributions, leaves, strict=True)
+        return [jnp.asarray(d.log_prob(leaf)) for d, leaf in pairs]
+
+    return jax.jit(jax.vmap(one))(theta)
+
+
+def _check_densities(
+    labels: list[str], distributions: tuple[Distribution, ...], log_densities: list[Array]
+) -> None:
+    for label, distribution, values in zip(labels, distributions, log_densities, strict=True):
+        if not np.all(np.isfinite(values)):
+            raise ValueError(
+                f"{label}: the density of {type(distribution).__name__} is not finite at its own "
+                "draws: check its parameters (a negative scale? so many entries that single "
+                "precision rounds some to zero?)."
+            )

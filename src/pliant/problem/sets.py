@@ -1,0 +1,66 @@
+"""Simulated sets for many parameters, in chunks that bound the memory."""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Key, PyTree
+
+from pliant.problem.problem import Problem
+from pliant.problem.space import constrain_all
+
+_CHUNK_NUMBERS = 2**23  # simulated numbers held at a time: 32 MiB
+
+
+class Chunk(NamedTuple):
+    """Sets of some parameters. All chunks have one size; only the first ``rows`` are new."""
+
+    start: int
+    rows: int
+    thetas: PyTree
+    x: Float[Array, "size M *event"]
+    ok: Bool[Array, "size M"]
+
+
+def simulate_chunks(
+    key: Key[Array, ""],
+    problem: Problem,
+    z: Float[Array, "K dim"],
+    n_sims: int,
+    *,
+    chunk_size: int | None = None,
+) -> Iterator[Chunk]:
+    """Draw ``n_sims`` observations for each parameter.
+
+    Draw m of parameter k depends on ``key``, k and m alone, so that ``chunk_size`` changes the
+    memory that is used and nothing else.
+    """
+    n = len(z)
+    numbers = n_sims * max(1, math.prod(problem.event_shape))
+    size = min(n, chunk_size or max(1, _CHUNK_NUMBERS // numbers))
+    keys = jax.vmap(lambda index: jax.random.fold_in(key, index))(jnp.arange(n))
+    for start in range(0, n, size):
+        rows = jnp.minimum(jnp.arange(start, start + size), n - 1)  # the last chunk is padded
+        thetas = constrain_all(problem.prior.space, z[rows])
+        count = min(size, n - start)
+        if problem.simulator.compiled or count == size:
+            x, ok = problem.simulator.simulate(keys[rows], thetas, n_sims)
+        else:  # no draw of a slow simulator is wasted on padding
+            new = jax.tree.map(lambda leaf, m=count: leaf[:m], thetas)
+            x, ok = problem.simulator.simulate(keys[rows[:count]], new, n_sims)
+            x, ok = (
+                jnp.concatenate([a, jnp.repeat(a[-1:], size - count, axis=0)]) for a in (x, ok)
+            )
+        yield Chunk(start, count, thetas, x, ok)
+
+
+def simulate_sets(
+    key: Key[Array, ""], problem: Problem, z: Float[Array, "K dim"], n_sims: int
+) -> tuple[Float[np.ndarray, "K M *event"], Bool[np.ndarray, "K M"]]:
+    """All sets at once, for methods that learn from them, and which draws are usable."""
+    chunks = list(simulate_chunks(key, problem, z, n_sims))
+    x = np.concatenate([np.asarray(chunk.x)[: chunk.rows] for chunk in chunks])
+    return x, np.concatenate([np.asarray(chunk.ok)[: chunk.rows] for chunk in chunks])

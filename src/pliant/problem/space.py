@@ -1,0 +1,255 @@
+"""The parameter space: the user's names and structure <-> flat, unconstrained, standardised z."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PyTree
+from numpyro.distributions import constraints
+from numpyro.distributions.transforms import IdentityTransform, Transform, biject_to
+
+from pliant._checks import check_numbers
+
+
+class Space(eqx.Module):
+    """A bijection between parameters ``theta`` as the user writes them and vectors ``z``.
+
+    ``theta`` is a dict of arrays (or one array, if the prior is one distribution) on its
+    support; ``z = (u - loc) / scale`` is the standardised image ``u`` of numpyro's
+    ``biject_to``. Methods take one parameter; ``jax.vmap`` them over many.
+    """
+
+    names: tuple[str, ...] | None = eqx.field(static=True)
+    """One name for each entry of a dict prior; None if theta is a single array."""
+    shapes: tuple[tuple[int, ...], ...] = eqx.field(static=True)
+    """The shape of each entry of theta."""
+    supports: tuple[constraints.Constraint, ...]
+    loc: Float[Array, " dim"]
+    scale: Float[Array, " dim"]
+
+    def __check_init__(self):
+        if not len(self.labels) == len(self.shapes) == len(self.supports):
+            raise ValueError(
+                "supports: expected one name, shape and support for each entry, got names "
+                f"{self.names}, shapes {self.shapes} and supports {self.supports}."
+            )
+
+    @property
+    def dim(self) -> int:
+        """The length of z."""
+        return sum(self._sizes)
+
+    def constrain(self, z: Float[Array, " dim"]) -> PyTree:
+        """The parameter on its support that ``z`` stands for.
+
+        A ``z`` so far out that rounding would carry theta off its support is moved inwards.
+        """
+        return self.constrain_with_log_det(z)[0]
+
+    def unconstrain(self, theta: PyTree) -> Float[Array, " dim"]:
+        """The inverse of ``constrain``; the edge of a support is mapped just inside it."""
+        parts = [
+            jnp.ravel(_inverse(t, jnp.asarray(leaf, float)))
+            for t, leaf in zip(self._transforms, self.leaves(theta), strict=True)
+        ]
+        return (jnp.concatenate(parts) - self.loc) / self.scale
+
+    def log_det(self, z: Float[Array, " dim"]) -> Float[Array, ""]:
+        """``log |d theta / d z|``, which turns densities of z into densities of theta."""
+        return self.constrain_with_log_det(z)[1]
+
+    def constrain_with_log_det(self, z: Float[Array, " dim"]) -> tuple[PyTree, Float[Array, ""]]:
+        """Both ``constrain`` and ``log_det``, for the price of one."""
+        centres = self._split(jnp.zeros_like(z))
+        parts = zip(self._transforms, self.supports, self._split(z), centres, strict=True)
+        leaves, total = [], jnp.sum(jnp.log(self.scale))
+        for transform, support, part, centre in parts:
+            u = _inwards(transform, support, part, centre)
+            leaves.append(transform(u))
+            total += jnp.sum(transform.log_abs_det_jacobian(u, leaves[-1]))
+        return self.pack(leaves), total
+
+    def contains(self, theta: PyTree) -> bool:
+        """Whether every entry of one parameter or of a batch lies on its support."""
+        return all(
+            bool(np.all(np.asarray(support(jnp.asarray(leaf)))))
+            for support, leaf in zip(self.supports, self.leaves(theta), strict=True)
+        )
+
+    def read(self, theta: Any) -> tuple[PyTree, tuple[int, ...]]:
+        """Check a parameter, or a batch of them, that a user wrote.
+
+        Returns:
+            theta as arrays with one leading axis, and the shape of the batch.
+
+        Raises:
+            TypeError, ValueError: If names or shapes are not those of the prior.
+        """
+        labelled = zip(self.labels, self.leaves(theta), strict=True)
+        numbers = [check_numbers(f"theta{label}", leaf) for label, leaf in labelled]
+        with np.errstate(over="ignore"):  # beyond single precision is infinite, and outside
+            arrays = [jnp.asarray(array, float) for array in numbers]
+        batches = set()
+        for label, shape, array in zip(self.labels, self.shapes, arrays, strict=True):
+            cut = array.ndim - len(shape)
+            if cut < 0 or array.shape[cut:] != shape:
+                raise ValueError(
+                    f"theta{label}: expected the shape {shape}, or (batch, *{shape}), "
+                    f"got {array.shape}."
+                )
+            batches.add(array.shape[:cut])
+        if len(batches) > 1:
+            raise ValueError(f"theta: the entries have different batch shapes: {sorted(batches)}.")
+        (batch,) = batches
+        flat = [a.reshape(-1, *s) for a, s in zip(arrays, self.shapes, strict=True)]
+        return self.pack(flat), batch
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What a message calls each entry of theta: ``['mu']``, or nothing for a single one."""
+        return tuple(f"[{name!r}]" for name in self.names) if self.names is not None else ("",)
+
+    @property
+    def _transforms(self) -> list[Transform]:
+        return [biject_to(support) for support in self.supports]
+
+    @property
+    def _unconstrained_shapes(self) -> list[tuple[int, ...]]:
+        pairs = zip(self._transforms, self.shapes, strict=True)
+        return [transform.inverse_shape(shape) for transform, shape in pairs]
+
+    @property
+    def _sizes(self) -> list[int]:
+        return [math.prod(shape) for shape in self._unconstrained_shapes]
+
+    def _split(self, z: Float[Array, " dim"]) -> list[Array]:
+        u = self.loc + self.scale * z
+        parts = jnp.split(u, np.cumsum(self._sizes)[:-1])
+        return [
+            p.reshape(shape) for p, shape in zip(parts, self._unconstrained_shapes, strict=True)
+        ]
+
+    def pack(self, leaves: list[Any]) -> PyTree:
+        """Entries in the order of ``names`` (which jax's dicts do not keep) as one theta."""
+        return leaves[0] if self.names is None else dict(zip(self.names, leaves, strict=True))
+
+    def leaves(self, theta: PyTree) -> list[Any]:
+        """The entries of a theta, or of a batch, in the order of ``names``."""
+        if self.names is None:
+            if isinstance(theta, Mapping):
+                raise TypeError("theta: expected one array, as the prior is one distribution.")
+            return [theta]
+        if not isinstance(theta, Mapping) or set(theta) != set(self.names):
+            got = sorted(map(str, theta)) if isinstance(theta, Mapping) else type(theta).__name__
+            raise TypeError(f"theta: expected a dict with the names {list(self.names)}, got {got}.")
+        return [theta[name] for name in self.names]
+
+
+@eqx.filter_jit
+def constrain_all(space: Space, z: Float[Array, "n dim"]) -> PyTree:
+    """``Space.constrain`` of many vectors, compiled once for all spaces of the same structure."""
+    return jax.vmap(space.constrain)(z)
+
+
+_EDGE = 16.0  # sigmoid(-16) is about 1e-7: the last float32 before the edge of an interval
+_MOVES = 200  # 0.9^200 is 1e-9: what is still outside by then is not a number
+
+
+def _inwards(
+    transform: Transform, support: constraints.Constraint, u: Array, centre: Array
+) -> Array:
+    """``u``, or the first point from there towards ``centre`` whose theta is on the support.
+
+    Rounding alone does not count: what the inverse gives back is inside, as is a closed edge.
+    """
+    if isinstance(getattr(transform, "base_transform", transform), IdentityTransform):
+        return u
+
+    def unfinished(state: tuple[Array, Array]) -> Array:
+        point, moves = state
+        theta = jax.lax.optimization_barrier(transform(point))  # XLA takes log(exp(u)) for u
+        returns = jnp.all(jnp.isfinite(transform.inv(theta)))
+        inside = jnp.all(jnp.isfinite(theta)) & (returns | jnp.all(support(theta)))
+        return ~inside & (moves < _MOVES)
+
+    def move(state: tuple[Array, Array]) -> tuple[Array, Array]:
+        point, moves = state
+        return centre + 0.9 * (point - centre), moves + 1
+
+    start = jax.lax.stop_gradient(u), jnp.array(0)
+    point, moves = jax.lax.while_loop(unfinished, move, start)
+    return jnp.where(moves > 0, point, u)
+
+
+def _inverse(transform: Transform, theta: Array) -> Array:
+    """The unconstrained image of ``theta``; on the edge, that of the next number inside."""
+    u = transform.inv(theta)
+    for side in (-jnp.inf, jnp.inf):
+        near = transform.inv(jnp.nextafter(theta, side))
+        u = jnp.where(jnp.isfinite(u) | ~jnp.isfinite(near), u, near)
+    return jnp.where(jnp.isinf(u), jnp.sign(u) * _EDGE, u)
+
+
+def flatten_columns(space: Space, theta: PyTree) -> tuple[list[str], np.ndarray]:
+    """A batch of parameters as a table: column names such as ``theta[2]``, values ``(n, columns)``.
+
+    Unlike z, the columns are in the user's own units; vectors give one column an entry.
+    """
+    columns: list[str] = []
+    blocks: list[np.ndarray] = []
+    names = space.names if space.names is not None else ("theta",)
+    for name, shape, leaf in zip(names, space.shapes, space.leaves(theta), strict=True):
+        block = np.asarray(leaf)
+        blocks.append(block.reshape(block.shape[0], -1))
+        columns += (
+            [f"{name}[{','.join(map(str, index))}]" for index in np.ndindex(shape)]
+            if shape
+            else [name]
+        )
+    return columns, np.concatenate(blocks, axis=1)
+
+
+def encode_support(support: constraints.Constraint) -> dict[str, Any]:
+    """A support as JSON data: the class, its bounds, and its settings."""
+    leaves, (keys, settings) = support.tree_flatten()
+    return {
+        "kind": type(support).__name__,
+        "values": {k: _encode_value(v) for k, v in zip(keys, leaves, strict=True)},
+        "settings": settings,
+    }
+
+
+def decode_support(data: Mapping[str, Any]) -> constraints.Constraint:
+    """The inverse of ``encode_support``; only numpyro's own constraints can be named."""
+    kind = getattr(constraints, str(data["kind"]), None)
+    if not (isinstance(kind, type) and issubclass(kind, constraints.Constraint)):
+        raise ValueError(f"support: {data['kind']!r} is not a constraint of numpyro.")
+    values = data["values"]
+    leaves = [decode_support(v) if isinstance(v, dict) else jnp.asarray(v) for v in values.values()]
+    return kind.tree_unflatten((tuple(values), data["settings"]), leaves)
+
+
+def _encode_value(value: Any) -> Any:
+    if isinstance(value, constraints.Constraint):
+        return encode_support(value)
+    return np.asarray(value).tolist()
+
+
+def standardised(space: Space, theta: PyTree) -> Space:
+    """The same space, standardised so that a batch of draws ``theta`` has unit spread in z.
+
+    Median and half the 16-84 % range: heavy tails do not matter.
+    """
+    u = (
+        np.asarray(jax.jit(jax.vmap(space.unconstrain))(theta)) * np.asarray(space.scale)
+        + space.loc
+    )
+    low, mid, high = np.quantile(u, [0.16, 0.5, 0.84], axis=0)
+    scale = np.where(high > low, (high - low) / 2, 1.0)
+    return eqx.tree_at(
+        lambda s: (s.loc, s.scale), space, (jnp.asarray(mid, float), jnp.asarray(scale, float))
+    )

@@ -1,0 +1,127 @@
+"""The ledger: every draw that a run has paid for, in files, so that none is made twice."""
+
+import json
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from pliant._files import read_arrays, storing, write_arrays
+from pliant.simulators.dispatch import Request
+from pliant.simulators.external import Table
+from pliant.simulators.worker import Drawn
+
+_SECONDS = 1.0  # finished pieces are written together if they come faster
+
+
+class Ledger:
+    """The draws of one round, in files ``00001.npz``, ``00002.npz``, ... of a folder.
+
+    Each file holds the parameters (``theta_0``, ...) with their random keys, and for each draw its
+    ``parameter``, its number ``draw``, ``x``, ``code``, ``seconds``, and ``examples`` of failures.
+    A file is whole or absent; what is lost with a process is what it had not written yet.
+
+    Args:
+        folder: Of the round. It is made with the first file.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self._chunks: list[dict[str, np.ndarray]] = []
+        self._places: dict[bytes, set[int]] = {}
+        self._number = 0
+        self._waiting: list[tuple[Int[np.ndarray, " D"], Drawn]] = []
+        self._written = time.monotonic()
+        for path in sorted(folder.glob("*.npz")) if folder.is_dir() else []:
+            self._number = int(path.stem)
+            self._read(path)
+
+    def known(self, table: Table) -> list[tuple[Int[np.ndarray, " D"], Drawn]]:
+        """What the ledger has of a request's draws, in the order in which it was written."""
+        request = table.request
+        rows = {key.tobytes(): row for row, key in enumerate(request.keys)}
+        some = {index for key in rows for index in self._places.get(key, ())}
+        found = [_matching(self._chunks[index], request, rows) for index in sorted(some)]
+        return [(places, drawn) for places, drawn in found if places.size]
+
+    def add(self, request: Request, places: Int[np.ndarray, " D"], drawn: Drawn) -> None:
+        """Take a finished piece in; it is written at once if a second has passed."""
+        self._waiting.append((places, drawn))
+        if time.monotonic() - self._written > _SECONDS:
+            self.write(request)
+
+    def write(self, request: Request) -> None:
+        """Write what waits."""
+        self._written = time.monotonic()
+        if not self._waiting:
+            return
+        with storing(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        self._number += 1
+        write_arrays(self.folder / f"{self._number:05d}.npz", _chunk(request, self._waiting))
+        self._waiting = []
+
+    def _read(self, path: Path) -> None:
+        try:
+            chunk = read_arrays(path)
+            lengths = {len(chunk[name]) for name in ("parameter", "draw", "x", "code", "seconds")}
+            chunk["examples"] = json.loads(str(chunk["examples"]))
+            keys, parameter = chunk["keys"], chunk["parameter"]
+            if len(lengths) != 1 or (parameter.size and parameter.max() >= len(keys)):
+                raise ValueError(f"{path}: damaged (its arrays do not fit together).")
+        except (ValueError, KeyError, TypeError) as error:
+            warnings.warn(f"{path} is damaged: its draws are made again ({error!r}).", stacklevel=4)
+            return
+        for key in keys:
+            self._places.setdefault(key.tobytes(), set()).add(len(self._chunks))
+        self._chunks.append(chunk)
+
+
+def _chunk(
+    request: Request, pieces: list[tuple[Int[np.ndarray, " D"], Drawn]]
+) -> dict[str, np.ndarray]:
+    places = np.concatenate([places for places, _ in pieces])
+    some, parameter = np.unique(places // request.n, return_inverse=True)
+    examples: list[Any] = []
+    start = 0
+    for own, drawn in pieces:
+        examples += [[kind, start + row, text] for kind, (row, text) in drawn.examples.items()]
+        start += len(own)
+    return {
+        "keys": request.keys[some],
+        **{f"theta_{i}": values[some] for i, values in enumerate(request.values)},
+        "parameter": parameter.astype(np.int32),
+        "draw": (places % request.n).astype(np.int32),
+        "x": np.concatenate([drawn.x for _, drawn in pieces]),
+        "code": np.concatenate([drawn.code for _, drawn in pieces]),
+        "seconds": np.concatenate([drawn.seconds for _, drawn in pieces]),
+        "examples": np.array(json.dumps(examples)),
+    }
+
+
+def _matching(
+    chunk: dict[str, Any], request: Request, rows: dict[bytes, int]
+) -> tuple[Int[np.ndarray, " D"], Drawn]:
+    """The draws of a chunk that are of a request: the same keys, and the same parameters."""
+    row = np.array([rows.get(key.tobytes(), -1) for key in chunk["keys"]])
+    for index, values in enumerate(request.values):
+        stored = chunk.get(f"theta_{index}")
+        if stored is None or stored.shape[1:] != values.shape[1:]:
+            row[:] = -1
+        else:
+            same = (stored == values[row]).reshape(len(row), -1).all(axis=1)
+            row = np.where(same, row, -1)
+    if chunk["x"].shape[1:] != request.event or chunk["x"].dtype != request.dtype:
+        row[:] = -1
+    own = row[chunk["parameter"]]
+    kept = np.flatnonzero((own >= 0) & (chunk["draw"] < request.n))
+    places = own[kept] * request.n + chunk["draw"][kept]
+    at = {int(old): new for new, old in enumerate(kept)}
+    examples = {
+        kind: (at[place], text) for kind, place, text in reversed(chunk["examples"]) if place in at
+    }
+    drawn = Drawn(chunk["x"][kept], chunk["code"][kept], chunk["seconds"][kept], examples)
+    return places, drawn

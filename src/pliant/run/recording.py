@@ -1,0 +1,144 @@
+"""What a run notes of its simulations: failures, time, and a ledger of those that are slow."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+
+from pliant.problem.space import Space, flatten_columns
+from pliant.run.failures import Failure, added, where_it_fails
+from pliant.run.ledger import Ledger
+from pliant.simulators.base import AbstractSimulator
+from pliant.simulators.external import AbstractExternalSimulator, Table
+from pliant.simulators.worker import KINDS, NOT_FINITE, OK, Drawn
+
+
+class Record:
+    """What is known of a run's simulations so far.
+
+    Args:
+        space: Of the parameters, for their names.
+        failures: Those of the rounds before.
+        watch: Called with the draws that a request has made so far, and all of them.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        failures: tuple[Failure, ...] = (),
+        watch: Callable[[int, int], Any] = lambda made, wanted: None,
+    ):
+        self.space = space
+        self.failures = failures
+        self.watch = watch
+        self.begin(None)
+
+    def begin(self, ledger: Ledger | None) -> None:
+        """Start a round, whose slow draws are kept in the ledger."""
+        self.ledger = ledger
+        self._busy, self._available = 0.0, 0.0
+        self._thetas: list[PyTree] = []
+        self._failing: list[Float[np.ndarray, " K"]] = []
+
+    @property
+    def row(self) -> dict[str, float]:
+        """Numbers for the round's row."""
+        return {"busy": min(1.0, self._busy / self._available)} if self._available > 0 else {}
+
+    def explanation(self) -> str:
+        """Which failures there were, and where, for the message of a run that they end."""
+        if not self.failures:
+            return ""
+        failing = np.concatenate(self._failing) if self._failing else np.zeros(0)
+        place = ""
+        if failing.size:
+            theta = jax.tree.map(lambda *leaves: np.concatenate(leaves), *self._thetas)
+            place = " " + where_it_fails(*flatten_columns(self.space, theta), failing)
+        return f" Failures: {'; '.join(map(str, self.failures))}.{place}"
+
+    def compiled(
+        self, keys: Key[Array, " K"], thetas: PyTree, sets: tuple[Array, Array]
+    ) -> tuple[Array, Array]:
+        """Note what a JAX simulator made; parameters that come twice are padding."""
+        ok = np.asarray(sets[1])
+        if not ok.all():
+            words = np.asarray(jax.random.key_data(keys)).reshape(len(ok), -1)
+            own = np.sort(np.unique(words, axis=0, return_index=True)[1])
+            bad = np.where(ok[own], 0, KINDS.index(NOT_FINITE)).astype(np.uint8)
+            some = jax.tree.map(lambda leaf: np.asarray(leaf)[own], thetas)
+            self._note(some, bad, {NOT_FINITE: (int(np.flatnonzero(bad)[0]), "")})
+        return sets
+
+    def external(
+        self, simulator: AbstractExternalSimulator, keys: Key[Array, " K"], thetas: PyTree, n: int
+    ) -> tuple[Float[Array, "K n *event"], Bool[Array, "K n"]]:
+        """Make the draws that the ledger does not have, and note them."""
+        request = simulator.request(keys, thetas, n)
+        table = Table.empty(request)
+        examples: dict[str, tuple[int, str]] = {}
+
+        def take(places: Int[np.ndarray, " D"], drawn: Drawn) -> None:
+            for kind, (row, message) in drawn.examples.items():
+                first = (int(places[row]), message)
+                examples[kind] = min(examples.get(kind, first), first)
+            table.fill(places, drawn)
+            self.watch(int(np.sum(~table.missing)), table.code.size)
+
+        start, spent = time.monotonic(), 0.0
+        try:
+            for places, drawn in self.ledger.known(table) if self.ledger is not None else ():
+                take(places, drawn)
+            for places, drawn in simulator.draw(request, table.missing):
+                spent += float(drawn.seconds.sum())
+                if self.ledger is not None:
+                    self.ledger.add(request, places, drawn)
+                take(places, drawn)
+        finally:
+            if self.ledger is not None:
+                self.ledger.write(request)
+            self._note(thetas, table.code, examples)
+        self._busy += spent
+        self._available += simulator.pool_size * (time.monotonic() - start)
+        return table.sets()
+
+    def _note(self, thetas: PyTree, code: np.ndarray, examples: dict[str, tuple[int, str]]) -> None:
+        """Count failures by kind; examples are places in the flattened ``code``."""
+        for kind, (place, message) in sorted(examples.items()):
+            parameter = place // code.shape[1]
+            one = jax.tree.map(lambda leaf, k=parameter: np.asarray(leaf)[k].tolist(), thetas)
+            named = one if isinstance(one, dict) else {"theta": one}
+            count = int(np.sum(code == KINDS.index(kind)))
+            self.failures = added(self.failures, kind, count, message, named)
+        made = code < len(KINDS)
+        some = made.any(axis=1)
+        failed = made & (code != KINDS.index(OK))
+        self._thetas.append(jax.tree.map(lambda leaf: np.asarray(leaf)[some], thetas))
+        self._failing.append(failed[some].sum(axis=1) / made[some].sum(axis=1))
+
+
+class RecordedSimulator(AbstractSimulator):
+    """A simulator whose draws are noted in a record."""
+
+    simulator: AbstractSimulator
+    record: Record = eqx.field(static=True)
+
+    @property
+    def compiled(self) -> bool:
+        """As the simulator itself."""
+        return self.simulator.compiled
+
+    def event_shape(self, theta: PyTree) -> tuple[int, ...]:
+        """As the simulator itself."""
+        return self.simulator.event_shape(theta)
+
+    def simulate(
+        self, keys: Key[Array, " K"], thetas: PyTree, n: int
+    ) -> tuple[Float[Array, "K n *event"], Bool[Array, "K n"]]:
+        """The simulator's draws, of which some may be in the ledger."""
+        if isinstance(self.simulator, AbstractExternalSimulator):
+            return self.record.external(self.simulator, keys, thetas, n)
+        return self.record.compiled(keys, thetas, self.simulator.simulate(keys, thetas, n))

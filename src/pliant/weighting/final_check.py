@@ -1,0 +1,48 @@
+"""How well the posterior that a run ends with fits its target: importance weights of its draws."""
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Float
+
+from pliant._importance import effective_sample_size, smooth_weights
+
+GOOD, USABLE = 0.5, 0.7  # of k-hat (Vehtari et al. 2024)
+
+
+class FinalCheck(eqx.Module):
+    """Draws of the final posterior q, weighed by ``p L / q``.
+
+    If q were the target, all weights would be equal. Where it is not, weighing or resampling its
+    draws corrects them (``Result.resampled``), as long as k-hat says that the weights can be
+    trusted.
+    """
+
+    z: Float[np.ndarray, "K dim"]
+    log_weights: Float[np.ndarray, " K"]
+    """Pareto-smoothed, up to a constant."""
+    k_hat: float
+    """The shape of the raw weights' tail: fine below 0.5, unusable above 0.7."""
+
+    @property
+    def ess(self) -> float:
+        """The effective sample size of the weights."""
+        return effective_sample_size(self.log_weights)
+
+    @property
+    def words(self) -> str:
+        """The check in a sentence or two."""
+        numbers = f"k-hat {self.k_hat:.2f}, ESS {self.ess:,.0f} of {len(self.z):,}"
+        if self.k_hat <= GOOD:
+            return f"The posterior fits its target: {numbers}."
+        if self.k_hat <= USABLE:
+            return f"The posterior fits its target roughly: {numbers}."
+        return (
+            f"The posterior misses parts of its target: {numbers}. More rounds, or a more flexible "
+            "family, may help."
+        )
+
+
+def final_check(z: Float[np.ndarray, "K dim"], log_weights: Float[np.ndarray, " K"]) -> FinalCheck:
+    """Smooth the weights of draws and look at their tail."""
+    smoothed, k_hat = smooth_weights(log_weights)
+    return FinalCheck(np.asarray(z), smoothed, k_hat)

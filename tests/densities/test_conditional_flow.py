@@ -1,0 +1,73 @@
+"""The conditional flow is a density for every condition, and agrees with its samples."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pliant.densities.conditional_flow import ConditionalFlow
+
+
+@pytest.fixture(scope="module")
+def flow():
+    """A flow with random weights, so that both of its parts depend on the condition."""
+    plain = ConditionalFlow(jax.random.key(0), dim=2, condition_dim=3, layers=2, bins=4, width=16)
+    rng = np.random.default_rng(1)
+    arrays, rest = eqx.partition(plain, eqx.is_array)
+    bent = jax.tree.map(
+        lambda a: jnp.asarray(np.asarray(a) + rng.normal(0, 0.15, a.shape), float), arrays
+    )
+    return eqx.combine(bent, rest)
+
+
+@eqx.filter_jit
+def log_prob(flow, y, condition):
+    return flow.log_prob(y, condition)
+
+
+@eqx.filter_jit
+def sample(flow, key, condition):
+    return flow.sample(key, condition)
+
+
+CONDITIONS = np.array([[0.0, 0.0, 0.0], [1.0, -2.0, 0.5]], np.float32)
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_it_integrates_to_one_and_agrees_with_its_samples(flow, condition):
+    axis = np.linspace(-15, 15, 601)
+    grid = np.stack(np.meshgrid(axis, axis, indexing="ij")).reshape(2, -1).astype(np.float32)
+    repeated = jnp.broadcast_to(condition[:, None], (3, grid.shape[1]))
+    density = np.exp(np.asarray(log_prob(flow, grid, repeated), np.float64))
+    mass = density * (axis[1] - axis[0]) ** 2
+    assert mass.sum() == pytest.approx(1, abs=2e-3)
+
+    n = 40_000
+    drawn = np.asarray(
+        sample(flow, jax.random.key(2), jnp.broadcast_to(condition[:, None], (3, n)))
+    )
+    mean = grid @ mass
+    spread = np.sqrt((grid - mean[:, None]) ** 2 @ mass)
+    np.testing.assert_allclose(drawn.mean(axis=1), mean, atol=5 * spread.max() / n**0.5)
+    np.testing.assert_allclose(drawn.std(axis=1), spread, rtol=0.03)
+
+
+def test_another_view_of_the_condition_is_the_same_density(flow):
+    rng = np.random.default_rng(0)
+    factor, shift = np.array([0.5, 2.0, 1.5]), np.array([0.3, -1.0, 0.0])
+    y = rng.normal(size=(2, 50)).astype(np.float32)
+    condition = rng.normal(size=(3, 50)).astype(np.float32)
+    moved = flow.with_condition(factor, shift)
+    expected = log_prob(flow, y, factor[:, None] * condition + shift[:, None])
+    np.testing.assert_allclose(log_prob(moved, y, condition), expected, rtol=2e-4, atol=2e-4)
+
+
+def test_a_new_one_is_a_standard_normal_also_where_it_has_no_correlations():
+    for dim in (3, 25):
+        flow = ConditionalFlow(
+            jax.random.key(0), dim=dim, condition_dim=2, layers=1, bins=4, width=8
+        )
+        y = np.random.default_rng(0).normal(size=(dim, 20)).astype(np.float32)
+        expected = -0.5 * (y**2).sum(axis=0) - 0.5 * dim * np.log(2 * np.pi)
+        np.testing.assert_allclose(log_prob(flow, y, jnp.ones((2, 20))), expected, atol=2e-2)

@@ -1,0 +1,328 @@
+"""Runs that are cut off anywhere and go on from their folder."""
+
+import errno
+import json
+import shutil
+import subprocess
+import sys
+import warnings
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+
+import pliant
+import pliant.run.ledger
+from pliant import _files as files
+from pliant._files import InUseError
+from pliant.discrepancies.learned import Draws, LearnedState
+from pliant.discrepancies.mmd import MMD
+from pliant.discrepancies.view import View
+from pliant.methods.abc.population import Population
+from pliant.methods.abc.rejection import Accepted
+from pliant.methods.abc.sampler import ABCState
+from pliant.methods.apt import APTState
+from pliant.methods.pli import PLIState
+from pliant.problem.scale import Squash
+from pliant.run.checkpoint import read_checkpoint, write_checkpoint
+from pliant.run.folder import RunStore
+from pliant.weighting.weights import Temper, full_temper
+
+OBSERVED = np.asarray(2 + jax.random.normal(jax.random.key(0), (30, 2)))
+PRIOR = {"mu": dist.Normal(0, 5), "sigma": dist.LogNormal(0, 1)}
+METHOD = pliant.PLI(rounds=4, n_params=100, n_sims=10, family=pliant.Gaussian())
+
+
+def simulator(key, theta):
+    return theta["mu"] + theta["sigma"] * jax.random.normal(key, (2,))
+
+
+def counted(calls, *, fail_at=None):
+    """A NumPy simulator that counts its calls, and raises what a kill would look like."""
+
+    def simulate(rng, theta):
+        calls.append(1)
+        if fail_at is not None and len(calls) == fail_at:
+            raise KeyboardInterrupt
+        if rng.random() < 0.03:
+            raise ValueError("now and then")
+        return theta["mu"] + theta["sigma"] * rng.normal(size=2)
+
+    return pliant.Problem(PRIOR, pliant.PythonSimulator(simulate), OBSERVED)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return pliant.Problem(PRIOR, simulator, OBSERVED)
+
+
+@pytest.fixture(scope="module")
+def finished(problem, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "finished"
+    return folder, pliant.infer(problem, METHOD, folder=folder)
+
+
+@pytest.fixture
+def run(finished, tmp_path):
+    """A copy of a finished run, to be damaged."""
+    return shutil.copytree(finished[0], tmp_path / "run")
+
+
+def assert_same(a, b):
+    np.testing.assert_array_equal(a.posterior.sample(50)["mu"], b.posterior.sample(50)["mu"])
+    assert (a.status, a.message, a.failures) == (b.status, b.message, b.failures)
+    timed = {"seconds", "busy"}
+    for one, other in zip(a.history, b.history, strict=True):
+        assert {n: v for n, v in one.items() if n not in timed} == {
+            n: v for n, v in other.items() if n not in timed
+        }
+
+
+def cut(folder, last):
+    """Leave the folder as it was after a round."""
+    for path in folder.glob("rounds/*.npz"):
+        if int(path.stem) > last:
+            path.unlink()
+    for name in ("result.json", "posterior.npz", "history.json"):
+        (folder / name).unlink()
+
+
+def test_a_folder_changes_nothing_and_holds_the_result(problem, finished):
+    folder, result = finished
+    assert_same(pliant.infer(problem, METHOD), result)
+    assert_same(pliant.load(folder), result)
+    assert sorted(path.stem for path in folder.glob("rounds/*.npz")) == ["002", "003", "004"]
+
+
+def test_rounds_are_made_again_bit_for_bit(problem, finished, run):
+    cut(run, 2)
+    assert_same(pliant.resume(run, problem), finished[1])
+    assert_same(pliant.resume(run, problem), finished[1])  # nothing is left to do
+    cut(run, -1)  # not even the start was saved
+    assert_same(pliant.resume(run, problem), finished[1])
+
+
+@pytest.mark.parametrize("fail_at", [2, 999, 1700, 4000])
+def test_a_run_goes_on_in_the_middle_of_a_round(fail_at, tmp_path, monkeypatch):
+    monkeypatch.setattr(pliant.run.ledger, "_SECONDS", 0.0)
+    whole, calls, more = [], [], []
+    reference = pliant.infer(counted(whole), METHOD)
+    assert len(whole) == 4000
+    first = pliant.infer(counted(calls, fail_at=fail_at), METHOD, folder=tmp_path / "run")
+    assert first.status == "interrupted"
+    assert_same(pliant.resume(tmp_path / "run", counted(more)), reference)
+    in_hand = 1000  # a piece of a function that takes no time is a round
+    assert len(more) <= 4000 - fail_at + in_hand
+    assert reference.failures[0].draws > 50
+
+
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "empty", "text"])
+def test_a_damaged_round_is_named_and_the_one_before_used(damage, problem, finished, run):
+    path = run / "rounds" / "004.npz"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    damaged = {
+        "truncated": content[: len(content) // 2],
+        "flipped": content,
+        "empty": b"",
+        "text": b"not a file of arrays",
+    }[damage]
+    path.write_bytes(damaged)
+    (run / "result.json").unlink()
+    with pytest.warns(UserWarning, match=r"004\.npz.*round 3"):
+        assert_same(pliant.resume(run, problem), finished[1])
+
+
+def test_damaged_draws_are_named_and_made_again(tmp_path):
+    calls = []
+    reference = pliant.infer(counted([]), METHOD, folder=tmp_path / "run")
+    cut(tmp_path / "run", 3)
+    (tmp_path / "run/simulations/004/00001.npz").write_bytes(b"nothing")
+    with pytest.warns(UserWarning, match=r"004/00001\.npz is damaged"):
+        assert_same(pliant.resume(tmp_path / "run", counted(calls)), reference)
+    assert len(calls) == 1000
+
+
+def test_another_problem_or_a_damaged_plan_is_refused(problem, run):
+    for change, part in (
+        ({"observed": OBSERVED + 1}, "observed"),
+        ({"prior": PRIOR | {"mu": dist.Normal(0, 4)}}, "prior"),
+        ({"scale": None}, "scale"),
+    ):
+        given = {"prior": PRIOR, "simulator": simulator, "observed": OBSERVED, **change}
+        with pytest.raises(ValueError, match=f"another {part}"):
+            pliant.resume(run, pliant.Problem(**given))
+    (run / "run.json").write_text("{")
+    with pytest.raises(ValueError, match=r"run\.json"):
+        pliant.resume(run, problem)
+
+
+def test_folders_that_hold_a_run_or_none_are_told_apart(problem, run, tmp_path):
+    with pytest.raises(FileExistsError, match="resume"):
+        pliant.infer(problem, METHOD, folder=run)
+    with pytest.raises(FileNotFoundError):
+        pliant.resume(tmp_path / "nowhere", problem)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match="holds no run"):
+        pliant.resume(tmp_path / "empty", problem)
+    cut(run, 2)
+    with pytest.raises(FileNotFoundError, match="not finished"):
+        pliant.load(run)
+
+
+def test_a_second_process_is_refused(problem, run):
+    code = (
+        "import fcntl, sys, time\n"
+        f"file = open({str(run / 'rounds' / '.lock')!r}, 'a+'); fcntl.flock(file, fcntl.LOCK_EX)\n"
+        "print('locked', flush=True); time.sleep(60)"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "locked\n"
+    with pytest.raises(InUseError, match="in use by process"):
+        pliant.resume(run, problem)
+    holder.kill()
+    holder.wait()
+    holder.stdout.close()
+    assert pliant.resume(run, problem).status == "finished"
+
+
+def test_a_larger_budget_goes_on(problem, finished, tmp_path):
+    short = pliant.infer(problem, METHOD, folder=tmp_path / "run", max_simulations=2500)
+    assert short.status == "max_simulations"
+    assert "2,000 of 2,500 simulations" in short.message
+    longer = pliant.resume(tmp_path / "run", problem, max_simulations=10_000)
+    assert longer.status == "finished"
+    np.testing.assert_array_equal(
+        longer.posterior.sample(9)["mu"], finished[1].posterior.sample(9)["mu"]
+    )
+
+
+def test_a_full_disk_ends_the_run_and_loses_nothing(tmp_path, monkeypatch):
+    """The second round's state cannot be written: the first one's posterior is returned."""
+    calls, more = [], []
+    write, written = files.write_arrays, []
+
+    def full(path, arrays):
+        written.append(path)
+        if len(written) > 4:
+            with files.storing(path):
+                raise OSError(errno.ENOSPC, "No space left on device")
+        write(path, arrays)
+
+    for module in ("checkpoint", "ledger", "result"):
+        monkeypatch.setattr(f"pliant.{module}.write_arrays", full)
+    result = pliant.infer(counted(calls), METHOD, folder=tmp_path / "run")
+    assert result.status == "storage"
+    assert "No space left" in result.message
+    monkeypatch.undo()
+    assert_same(pliant.resume(tmp_path / "run", counted(more)), pliant.infer(counted([]), METHOD))
+    assert len(calls) + len(more) <= 4000 + 1000
+
+
+def test_what_a_killed_process_was_writing_is_removed(problem, run):
+    left = run / "rounds" / ".005.npz.unfinished-1"
+    left.write_bytes(b"half")
+    pliant.resume(run, problem)
+    assert not left.exists()
+
+
+# --- States of every kind ----------------------------------------------------------------------
+
+
+def shaped(build):
+    """What ``build`` returns, with other numbers: nothing is compiled."""
+    shapes, static = eqx.partition(eqx.filter_eval_shape(build), _is_shape)
+    rng = np.random.default_rng(0)
+    arrays = jax.tree.map(lambda s: jnp.asarray(rng.normal(size=s.shape), s.dtype), shapes)
+    return eqx.combine(arrays, static)
+
+
+def _is_shape(leaf):
+    return isinstance(leaf, jax.ShapeDtypeStruct)
+
+
+def learned_state(discrepancy, problem):
+    network = shaped(lambda: discrepancy.untrained(jax.random.key(1), problem, 4))
+    view = View(jnp.zeros(4), jnp.ones(4))
+    x = np.ones((3, 4, 2), np.float32)
+    draws = Draws(np.ones((3, 4), np.float32), x, np.ones((3, 4), bool))
+    squash = Squash(jnp.zeros(2), jnp.ones(2))
+    return LearnedState(
+        squash=squash,
+        theta_squash=squash,
+        counts=np.array([True, False]),
+        draws=(draws, draws),
+        view=view,
+        networks=(network, network),
+        shares=np.array([0.7, 0.3]),
+        in_accord=1.4,
+    )
+
+
+def states(problem):
+    apt = pliant.APT(embedding=pliant.DeepSet())
+    mmd = MMD(lengthscales="median", scale=jnp.ones(2))
+    flow = shaped(lambda: pliant.SplineFlow().skeleton(2))
+    yield APTState(shaped(lambda: apt.skeleton(2, problem.observed.shape)), ())
+    for kind in (pliant.LikelihoodKL(), pliant.RatioKL(embedding=pliant.Concatenation())):
+        learned = learned_state(kind, problem)
+        yield PLIState(
+            kind, learned, None, 0.1, density=flow, temper=full_temper(0.1, 0.1), noisy=True
+        )
+    temper = Temper(0.5, float("inf"), level=0.0)
+    yield PLIState(mmd, mmd.prepare(problem.observed), None, 0.1, temper=temper)
+    numbers = np.linspace(-1, 1, 6)
+    population = Population(numbers.reshape(3, 2), *numbers.reshape(2, 3), numbers[:3], np.inf)
+    for particles in (population, Accepted(numbers.reshape(3, 2), numbers[:3], 5, 0.1), None):
+        yield ABCState(particles, mmd, mmd.prepare(problem.observed))
+    yield {
+        "key": jax.random.key(3),
+        "numbers": [1, -0.0, float("nan"), np.float32(0.1), np.int64(7)],
+    }
+
+
+def test_states_of_all_methods_are_read_as_they_were_written(problem, tmp_path):
+    for number, state in enumerate(states(problem)):
+        path = tmp_path / f"{number}.npz"
+        write_checkpoint(path, state)
+        again = read_checkpoint(path)
+        assert jax.tree.structure(state) == jax.tree.structure(again)
+        for one, other in zip(jax.tree.leaves(state), jax.tree.leaves(again), strict=True):
+            assert type(one) is type(other)
+            if eqx.is_array(one) and jnp.issubdtype(one.dtype, jax.dtypes.prng_key):
+                one, other = jax.random.key_data(one), jax.random.key_data(other)
+            if eqx.is_array_like(one):
+                assert np.asarray(one).dtype == np.asarray(other).dtype
+            np.testing.assert_array_equal(one, other)
+
+
+def test_a_checkpoint_runs_no_code(tmp_path):
+    with pytest.raises(TypeError, match="without pickle"):
+        write_checkpoint(tmp_path / "a.npz", {"f": lambda x: x})
+    for tree in (
+        {"function": "os:system"},
+        {"module": "subprocess:Popen", "fields": {}},
+        {"tuple": [], "named": "os:system"},
+        {"reduce": "os:system"},
+        {"module": "pliant.no_such_module:Thing", "fields": {}},
+    ):
+        files.write_arrays(tmp_path / "b.npz", {"tree": np.array(json.dumps(tree))})
+        with pytest.raises(ValueError, match=r"b\.npz"):
+            read_checkpoint(tmp_path / "b.npz")
+
+
+def test_the_store_is_closed_when_a_run_raises(problem, tmp_path):
+    def callback(row, posterior):
+        raise RuntimeError("mine")
+
+    with pytest.raises(RuntimeError, match="mine"):
+        pliant.infer(problem, METHOD, folder=tmp_path / "run", callback=callback)
+    with RunStore(tmp_path / "run") as store, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        last = store.last()
+    assert last is not None
+    assert len(last.rows) == 1
