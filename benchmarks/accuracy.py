@@ -19,21 +19,21 @@ from pliant.cli.eval import evaluate_run
 
 TASKS = ("gaussian_location", "gaussian_mixture", "slcp", "sir", "furuta")
 METHODS = {
-    "PLI-MMD": ("--discrepancy", "mmd", "--n-params", "2000"),
-    "PLI-W": ("--discrepancy", "wasserstein", "--n-params", "2000"),
+    "PLI-MMD": ("--discrepancy", "mmd", "--n-particles", "2000"),
+    "PLI-W": ("--discrepancy", "wasserstein", "--n-particles", "2000"),
     "PLI-accurate": ("--method", "pli-accurate"),
     "Rejection-ABC": ("--method", "rejection-abc"),
     "SMC-ABC": ("--method", "smc-abc"),
     "PMC-ABC": ("--method", "pmc-abc"),
     "PMC-ABC-W": ("--method", "pmc-abc", "--discrepancy", "wasserstein"),
     "MH-ABC": ("--method", "mh-abc", "--max-seconds", "120"),
-    "APT": ("--method", "apt", "--rounds", "10", "--n-params", "2000"),
+    "APT": ("--method", "apt", "--rounds", "10", "--n-particles", "2000"),
 }
 FEWER = {  # observations of 600 numbers
-    ("furuta", "PLI-MMD"): ("--n-params", "1000"),
-    ("furuta", "PLI-W"): ("--n-params", "1000"),
+    ("furuta", "PLI-MMD"): ("--n-particles", "1000"),
+    ("furuta", "PLI-W"): ("--n-particles", "1000"),
     ("furuta", "PLI-accurate"): ("--discrepancy", "ratio-kl"),
-    ("furuta", "APT"): ("--rounds", "5", "--n-params", "500"),
+    ("furuta", "APT"): ("--rounds", "5", "--n-particles", "500"),
 }
 SAMPLES = 1000  # of each posterior in the metrics; C2ST takes minutes with more
 PAGE = Path(__file__).with_suffix(".md")

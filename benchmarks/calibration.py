@@ -26,9 +26,9 @@ PRIOR = {"mean": dist.Normal(0.0, 2.0), "scale": dist.LogNormal(0.0, 0.5)}
 SMALL = pliant.LikelihoodKL(  # as small as the problem
     layers=2, width=20, training=pliant.Training(steps=500, rate=3e-3, every=50, patience=5)
 )
-METRIC = {"n_params": 1000, "family": pliant.Gaussian(), "rounds": 14}
+METRIC = {"n_particles": 1000, "family": pliant.Gaussian(), "rounds": 14}
 METHODS = {
-    "learned": pliant.PLI.accurate(discrepancy=SMALL, n_params=500, family=pliant.Gaussian()),
+    "learned": pliant.PLI.accurate(discrepancy=SMALL, n_particles=500, family=pliant.Gaussian()),
     "MMD, fixed": pliant.PLI(discrepancy=pliant.MMD(), **METRIC),
     "MMD, calibrated": pliant.PLI(discrepancy=pliant.MMD(), beta="calibrated", **METRIC),
     "MMD median, fixed": pliant.PLI(discrepancy=pliant.MMD(lengthscales="median"), **METRIC),

@@ -20,8 +20,8 @@ RATIO = pliant.RatioKL(
     training=pliant.Training(steps=1000, rate=1e-3, every=100, patience=10),
 )
 METHODS = {
-    "PLI-MMD": pliant.PLI(discrepancy=pliant.MMD(), n_params=1000, n_sims=100),
-    "RatioKL": pliant.PLI.accurate(discrepancy=RATIO, n_params=500, n_sims=20),
+    "PLI-MMD": pliant.PLI(discrepancy=pliant.MMD(), n_particles=1000, n_draws=100),
+    "RatioKL": pliant.PLI.accurate(discrepancy=RATIO, n_particles=500, n_draws=20),
 }
 HEAD = """# The pendulum by a learned ratio
 

@@ -59,7 +59,7 @@ def measured(what, size):
     import pliant
 
     seconds = []
-    options = {"n_params": size} if what == "parameters" else {}
+    options = {"n_particles": size} if what == "parameters" else {}
     method = pliant.PLI(rounds=1 + ROUNDS, noise_limit=None, **options)
     result = pliant.infer(
         problem(what, size), method, callback=lambda row, _: seconds.append(row["seconds"])

@@ -41,7 +41,7 @@ problem = pliant.Problem(
     simulator=pliant.PythonSimulator(swings, vectorised=True),
     observed=np.loadtxt(RECORDINGS, delimiter=","),
 )
-method = pliant.PLI(n_params=500, family=pliant.Gaussian())
+method = pliant.PLI(n_particles=500, family=pliant.Gaussian())
 
 
 def main() -> None:

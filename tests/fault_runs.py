@@ -26,7 +26,7 @@ if (u < 0.10) { print "[null, 1]"; exit 0 }
 if (u < 0.12) { system("sleep 300 & sleep 300") }
 printf "[%.9f, %.9f]", mu + 0.5 * rand(), mu + rand()
 """
-OPTIONS = {"rounds": 2, "n_params": 16, "n_sims": 4}
+OPTIONS = {"rounds": 2, "n_particles": 16, "n_draws": 4}
 SEEDS = {"serial": 9, "workers": 9, "programs": 10}  # with all kinds of failure, and one hang
 
 

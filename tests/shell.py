@@ -17,7 +17,7 @@ ABC = {
     "pmc-abc": "PMCABC",
     "mh-abc": "MHABC",
 }
-TINY = ["--family", "gaussian", "--n-params", "200", "--rounds", "2", "--n-sims", "20"]
+TINY = ["--family", "gaussian", "--n-particles", "200", "--rounds", "2", "--n-draws", "20"]
 
 
 def pliant_command(*args):

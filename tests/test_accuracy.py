@@ -28,7 +28,7 @@ def _fold(theta):
     [(100, pliant.SplineFlow(layers=2, width=32), 0.6, 1.35), (10, pliant.Gaussian(), 0.8, 1.5)],
 )
 def test_gaussian_location(n_obs, family, most_off, most_ratio):
-    method = pliant.PLI(n_params=2000, family=family)
+    method = pliant.PLI(n_particles=2000, family=family)
     off, ratio, result, _ = compare("gaussian_location", n_obs, method)
     assert result.status in ("finished", "noise")
     assert np.abs(off).max() < most_off
@@ -37,10 +37,10 @@ def test_gaussian_location(n_obs, family, most_off, most_ratio):
 
 def test_noise_stops_the_papers_bandwidth_at_ten_draws():
     """M = N = 10 and beta = 5e-4 would contract to a third of the exact width."""
-    method = pliant.PLI(n_sims=10, beta=5e-4, family=pliant.Gaussian())
+    method = pliant.PLI(n_draws=10, beta=5e-4, family=pliant.Gaussian())
     _, ratio, result, _ = compare("gaussian_location", 10, method)
     assert result.status == "noise"
-    assert "n_sims=40" in result.message
+    assert "n_draws=40" in result.message
     assert ratio.min() > 0.5
 
 

@@ -17,7 +17,13 @@ def small_budgets(monkeypatch):
     """Runs with few parameters, draws and rounds, whatever a page asks for."""
     real = pliant.infer
     training = pliant.Training(steps=50)
-    small = {"rounds": 2, "n_params": 150, "n_sims": 20, "noise_limit": None, "training": training}
+    small = {
+        "rounds": 2,
+        "n_particles": 150,
+        "n_draws": 20,
+        "noise_limit": None,
+        "training": training,
+    }
     small |= {"layers": 1, "bins": 4, "width": 8}  # of networks, which take long to compile
 
     def smaller(problem, method, **options):

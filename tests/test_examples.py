@@ -12,9 +12,9 @@ import pliant
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 BUDGETS = {
-    "epidemic": ({"rounds": 5, "n_params": 40, "n_sims": 20}, 0.4),
-    "pendulum": ({"rounds": 6, "n_params": 40, "n_sims": 20}, 0.1),
-    "bakery": ({"rounds": 2, "n_params": 15, "n_sims": 3}, 1.0),
+    "epidemic": ({"rounds": 5, "n_particles": 40, "n_draws": 20}, 0.4),
+    "pendulum": ({"rounds": 6, "n_particles": 40, "n_draws": 20}, 0.1),
+    "bakery": ({"rounds": 2, "n_particles": 15, "n_draws": 3}, 1.0),
 }
 
 

@@ -198,7 +198,7 @@ def problem(**changes):
 
 
 def pli(**changes):
-    small = {"rounds": 1, "n_params": 100, "n_sims": 10, "family": pliant.Gaussian()}
+    small = {"rounds": 1, "n_particles": 100, "n_draws": 10, "family": pliant.Gaussian()}
     return pliant.PLI(**{**small, **changes})
 
 
@@ -235,8 +235,8 @@ SHARE = not_real(above=0, below=1)
 NOT_KERNEL = OBJECT | st.sampled_from([pliant.Gaussian(), pliant.UniformKernel])
 ABC = {
     "rounds": COUNT | st.none(),
-    "n_params": not_integer(at_least=10) | st.none(),
-    "n_sims": COUNT,
+    "n_particles": not_integer(at_least=10) | st.none(),
+    "n_draws": COUNT,
     "discrepancy": OBJECT | st.sampled_from([pliant.Gaussian(), pliant.MMD]),
     "tolerance": POSITIVE,
     "chunk_size": COUNT,
@@ -254,7 +254,7 @@ LEARNED = {
     "window": COUNT | st.none(),
     "networks": COUNT | st.none(),
     "n_evaluated": not_integer(at_least=100) | st.none(),
-    "wide_share": SHARE,
+    "defensive_share": SHARE,
 }
 FLOW = {"layers": COUNT | st.none(), "bins": COUNT | st.none(), "width": COUNT | st.none()}
 EMBEDDING = {"features": COUNT | st.none(), "width": COUNT | st.none()}
@@ -312,11 +312,11 @@ CASES = {
         "PLI",
         {
             "rounds": COUNT | st.none(),
-            "n_params": not_integer(at_least=10),
-            "n_sims": COUNT,
+            "n_particles": not_integer(at_least=10),
+            "n_draws": COUNT,
             "discrepancy": OBJECT | st.sampled_from([pliant.Gaussian(), pliant.Gaussian]),
             "family": OBJECT | st.sampled_from([pliant.TrustRegion(), pliant.SplineFlow]),
-            "bandwidth": OBJECT | st.sampled_from([pliant.Gaussian(), pliant.TrustRegion]),
+            "schedule": OBJECT | st.sampled_from([pliant.Gaussian(), pliant.TrustRegion]),
             "kernel": NOT_KERNEL,
             "beta": POSITIVE,
             "projection": OBJECT,
@@ -345,7 +345,7 @@ CASES = {
         {
             **FLOW,
             "rounds": COUNT | st.none(),
-            "n_params": not_integer(at_least=40) | st.none(),
+            "n_particles": not_integer(at_least=40) | st.none(),
             "embedding": NOT_EMBEDDING,
             "atoms": not_integer(at_least=2) | st.none(),
             "training": NOT_TRAINING,
@@ -447,9 +447,9 @@ CASES = {
         OBJECT.filter(lambda v: v is not None and not callable(v)),
     ),
     "infer(progress)": ("progress", lambda value: infer(progress=value), NOT_FLAG),
-    "infer(n_sims of one)": (
-        "n_sims",
-        lambda value: infer(method=pli(n_sims=1, discrepancy=value)),
+    "infer(n_draws of one)": (
+        "n_draws",
+        lambda value: infer(method=pli(n_draws=1, discrepancy=value)),
         st.sampled_from([pliant.MMD(), pliant.MMD(lengthscales=[1.0])]),
     ),
     "infer(scale of another event)": (

@@ -17,11 +17,11 @@ samples = 100
 
 [methods.PLI]
 method = "pli"
-n_params = 200
+n_particles = 200
 
 [[methods.PLI.when]]
 task = ["furuta", "sir"]
-n_params = 50
+n_particles = 50
 
 [[methods.PLI.when]]
 n_obs = 100
@@ -55,7 +55,7 @@ def test_every_combination_is_a_run():
     assert len({run.name for run in runs}) == len(runs)
     first = runs[0]
     assert (first.task, first.method, first.n_obs, first.seed) == ("slcp", "PLI", 2, 0)
-    assert first.options == {"method": "pli", "n_params": 200}
+    assert first.options == {"method": "pli", "n_particles": 200}
     assert first.samples == 100
     assert first.snapshots == 0
 
@@ -66,10 +66,10 @@ def test_exceptions_hold_for_their_task_and_number():
         for run in parse_grid(GRID, "grid.toml").runs
         if (run.experiment, run.method) == ("first", "PLI")
     }
-    assert found["slcp", 2] == {"method": "pli", "n_params": 200}
-    assert found["slcp", 100] == {"method": "pli", "n_params": 200, "rounds": 3}
-    assert found["sir", 2] == {"method": "pli", "n_params": 50}
-    assert found["sir", 100] == {"method": "pli", "n_params": 50, "rounds": 3}
+    assert found["slcp", 2] == {"method": "pli", "n_particles": 200}
+    assert found["slcp", 100] == {"method": "pli", "n_particles": 200, "rounds": 3}
+    assert found["sir", 2] == {"method": "pli", "n_particles": 50}
+    assert found["sir", 100] == {"method": "pli", "n_particles": 50, "rounds": 3}
 
 
 def test_lists_of_options_are_varied_and_single_values_are_not():
@@ -82,7 +82,7 @@ def test_lists_of_options_are_varied_and_single_values_are_not():
     ]
     assert all(run.options["rounds"] == 4 and run.snapshots == 20 for run in runs)
     methods = [build(run) for run in runs]
-    assert [method.bandwidth.epsilon for method in methods] == [0.5, 0.5, 1.0, 1.0]
+    assert [method.schedule.epsilon for method in methods] == [0.5, 0.5, 1.0, 1.0]
     assert [method.partition and method.partition.n_sets for method in methods] == [None, 7] * 2
 
 
@@ -112,17 +112,17 @@ TYPOS = {
     "alpha = 0.2": (
         "epsilon = 0.2",
         "methods.ABC.epsilon: expected one of the keys method, when, discrepancy, rounds, "
-        "n_params, n_sims, alpha (pmc-abc), got 'epsilon'.",
+        "n_particles, n_draws, alpha (pmc-abc), got 'epsilon'.",
     ),
-    "n_params = 200": (
-        'n_params = "200"',
-        "methods.PLI.n_params: expected an integer of at least 1, got '200'.",
+    "n_particles = 200": (
+        'n_particles = "200"',
+        "methods.PLI.n_particles: expected an integer of at least 1, got '200'.",
     ),
-    "n_params = 50": (
+    "n_particles = 50": (
         "n_parms = 50",
         "methods.PLI.when 1.n_parms: expected one of the keys task, n_obs, discrepancy, family, "
-        "rounds, n_params, n_sims, partition, beta, epsilon (pli), got 'n_parms'. "
-        "Did you mean 'n_params'?",
+        "rounds, n_particles, n_draws, partition, beta, epsilon (pli), got 'n_parms'. "
+        "Did you mean 'n_particles'?",
     ),
     "n_obs = [2, 100]": (
         "n_obs = [2, 0.5]",
@@ -160,8 +160,10 @@ def test_a_typo_is_one_line_with_the_key_and_what_is_allowed(right):
 
 
 def test_a_value_out_of_range_is_found_before_anything_runs():
-    with pytest.raises(GridError, match=r"^grid.toml: methods.PLI.n_params: expected .* got 3\.$"):
-        parse_grid(GRID.replace("n_params = 200", "n_params = 3"), "grid.toml")
+    with pytest.raises(
+        GridError, match=r"^grid.toml: methods.PLI.n_particles: expected .* got 3\.$"
+    ):
+        parse_grid(GRID.replace("n_particles = 200", "n_particles = 3"), "grid.toml")
 
 
 def test_a_value_out_of_range_in_an_experiment_is_found_there():

@@ -30,8 +30,8 @@ samples = 50
 [methods.PLI]
 method = "pli"
 family = "gaussian"
-n_params = 100
-n_sims = 20
+n_particles = 100
+n_draws = 20
 rounds = 2
 
 [methods.PMC]
@@ -127,7 +127,7 @@ def test_a_failure_is_recorded_and_does_not_stop_the_rest(whole, source):
     status = bench("status", whole)
     assert status.exit_code == 0
     assert "kept        gaussian_location  PLI            3       -" in status.output
-    assert "n_sims" in status.output
+    assert "n_draws" in status.output
 
 
 def test_a_finished_run_has_its_settings_samples_and_no_checkpoints(whole, source):

@@ -21,9 +21,9 @@ def test_every_family_can_be_chosen(name):
 
 
 def test_options_reach_the_method():
-    method = method_of(epsilon=0.25, rounds=3, n_params=50, n_sims=7, beta=0.01)
-    assert method.bandwidth == pliant.TrustRegion(epsilon=0.25, path="corrected")
-    assert (method.rounds, method.n_params, method.n_sims, method.beta) == (3, 50, 7, 0.01)
+    method = method_of(epsilon=0.25, rounds=3, n_particles=50, n_draws=7, beta=0.01)
+    assert method.schedule == pliant.TrustRegion(epsilon=0.25, path="corrected")
+    assert (method.rounds, method.n_particles, method.n_draws, method.beta) == (3, 50, 7, 0.01)
     assert method_of() == pliant.PLI()
     assert method_of("pli-paper", rounds=3) == pliant.PLI.paper(10, rounds=3)
     assert method_of("pli-accurate", rounds=3) == pliant.PLI.accurate(rounds=3)
@@ -34,9 +34,9 @@ def test_options_reach_the_method():
 
 @pytest.mark.parametrize(("name", "kind"), ABC.items())
 def test_every_sampler_can_be_chosen(name, kind):
-    method = method_of(name, rounds=50, n_params=60, n_sims=7, discrepancy="energy")
+    method = method_of(name, rounds=50, n_particles=60, n_draws=7, discrepancy="energy")
     assert type(method).__name__ == kind
-    assert (method.rounds, method.n_params, method.n_sims) == (50, 60, 7)
+    assert (method.rounds, method.n_particles, method.n_draws) == (50, 60, 7)
     assert method.discrepancy == pliant.Energy()
 
 

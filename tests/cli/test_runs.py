@@ -33,14 +33,14 @@ def test_config_says_how_to_repeat_the_run(task_run):
     config = json.loads((task_run.folder / "config.json").read_text())
     assert config["command"] == (
         "pliant run gaussian_location --n-obs 20 --seed 3 --method pli --family gaussian "
-        "--rounds 2 --n-params 200 --n-sims 20"
+        "--rounds 2 --n-particles 200 --n-draws 20"
     )
     assert (config["target"], config["n_obs"], config["seed"]) == ("gaussian_location", 20, 3)
     assert config["given"]["family"] == "gaussian"
     assert "beta" not in config["given"]
     assert config["resolved"]["beta"] == pytest.approx(0.05 / 20)
     assert config["resolved"]["family"]["class"] == "Gaussian"
-    expected = {"rounds": 2, "n_params": 200, "n_sims": 20, "family": "Gaussian()"}
+    expected = {"rounds": 2, "n_particles": 200, "n_draws": 20, "family": "Gaussian()"}
     assert config["changed"] == expected
     assert config["versions"]["python"] == platform.python_version()
     assert set(config["versions"]) >= {"pliant", "jax", "numpyro", "numpy"}
@@ -66,7 +66,7 @@ def test_show_prints_a_run(task_run):
     assert lines[0] == "finished: 2 rounds of 2."
     assert lines[1] == (
         "gaussian_location: 20 observations, seed 3, "
-        "PLI(rounds=2, n_params=200, n_sims=20, family=Gaussian())"
+        "PLI(rounds=2, n_particles=200, n_draws=20, family=Gaussian())"
     )
     assert re.search(r"round +bandwidth +KL +ESS", outcome.stdout)
     history = json.loads((task_run.folder / "history.json").read_text())
@@ -119,13 +119,13 @@ def test_a_problem_in_a_file_and_its_default_folder(model, tmp_path):
 @pytest.mark.parametrize("name", ["rejection-abc", "mh-abc"])
 def test_a_sampler_fills_its_folder(model, name):
     kind = ABC[name]
-    options = ["--method", name, "--n-params", 50, "--rounds", 25, "--n-sims", 5]
+    options = ["--method", name, "--n-particles", 50, "--rounds", 25, "--n-draws", 5]
     outcome = pliant_command("run", f"{model}:problem", *options, "--out", "run")
     assert outcome.exit_code == 0, outcome.output
     assert {path.name for path in Path("run").iterdir()} == set(CONTENTS) - NOT_THERE
     assert type(pliant.load("run").method).__name__ == kind
     shown = pliant_command("show", "run").stdout
-    assert f"{kind}(rounds=25, n_params=50, n_sims=5)" in shown
+    assert f"{kind}(rounds=25, n_particles=50, n_draws=5)" in shown
     assert re.search(r"round +bandwidth +ESS +unique +accepted +min D", shown)
 
 
@@ -135,7 +135,7 @@ def test_show_a_result_that_python_saved(model, tmp_path):
     pliant.load("run").save("saved")
     outcome = pliant_command("show", "saved")
     assert outcome.exit_code == 0, outcome.output
-    method = "PLI(rounds=1, n_params=200, n_sims=20, family=Gaussian())"
+    method = "PLI(rounds=1, n_particles=200, n_draws=20, family=Gaussian())"
     assert outcome.stdout.splitlines()[1] == f"seed 0, {method}"
     assert re.search(r"^mu +-?\d", outcome.stdout, re.MULTILINE)
     assert "pairs.png" not in outcome.stdout

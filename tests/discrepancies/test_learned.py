@@ -35,12 +35,12 @@ PRIOR = {"mu": dist.Normal(0, 2), "sigma": dist.LogNormal(0.5, 0.4)}
 PROBLEM = pliant.Problem(PRIOR, simulator, OBSERVED)
 
 
-def learned(kind, problem, rounds=2, n_params=1000):
+def learned(kind, problem, rounds=2, n_particles=1000):
     """The state after some rounds at the prior."""
     state = None
     for index in range(rounds):
         z_key, sim_key, key = jax.random.split(jax.random.key(index), 3)
-        z = problem.prior.sample(z_key, n_params)
+        z = problem.prior.sample(z_key, n_particles)
         x, ok = simulate_sets(sim_key, problem, z, 20)
         state, row = kind.learn(key, problem, state, z, x, ok)
     return state, row
@@ -121,7 +121,7 @@ def test_the_same_network_from_another_view(trained):
 
 def test_pli_with_a_learned_likelihood_meets_the_exact_posterior():
     method = pliant.PLI(
-        discrepancy=KINDS["likelihood"], family=pliant.Gaussian(), n_params=1000, rounds=12
+        discrepancy=KINDS["likelihood"], family=pliant.Gaussian(), n_particles=1000, rounds=12
     )
     result = pliant.infer(PROBLEM, method, seed=0)
     assert result.status == "converged"
@@ -188,7 +188,7 @@ def test_an_embedding_shortens_long_observations():
     kind = pliant.RatioKL(
         embedding=pliant.Concatenation(features=4, width=16), width=16, training=TRAINING
     )
-    state, row = learned(kind, problem, rounds=1, n_params=300)
+    state, row = learned(kind, problem, rounds=1, n_particles=300)
     assert row["net_loss"] < np.log(16) - 1  # the own parameter is found far above chance
     z = jnp.linspace(-2, 2, 41)[:, None]
     distance, _ = kind.distances(problem, state, z)

@@ -15,7 +15,7 @@ from pliant.methods import apt
 
 N = 4
 OPTIONS = {
-    "n_params": 1000,
+    "n_particles": 1000,
     "embedding": pliant.DeepSet(features=4, width=16),
     "layers": 1,
     "bins": 4,
@@ -109,7 +109,7 @@ def test_the_atomic_loss_is_that_of_the_formula(result):
         count=jnp.asarray(40),
         atoms=3,
         batch_size=5,
-        n_params=40,
+        n_particles=40,
     )
     index, key = jnp.array([7, 3, 7, 11, 2]), jax.random.key(4)
     model = (density.flow, density.network)
@@ -135,7 +135,7 @@ def test_held_out_pairs_are_never_trained_on():
         count=jnp.asarray(157),
         atoms=2,
         batch_size=64,
-        n_params=100,
+        n_particles=100,
     )
     keys = jax.random.split(jax.random.key(0), 200)
     trained = np.unique(jax.vmap(lambda key: apt._batch(key, data))(keys))
@@ -162,7 +162,7 @@ def test_sets_that_fail_are_left_out_and_too_many_end_the_run():
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("atoms", 1), ("batch_size", 5), ("embedding", "deep"), ("window", 0), ("n_params", 10)],
+    [("atoms", 1), ("batch_size", 5), ("embedding", "deep"), ("window", 0), ("n_particles", 10)],
 )
 def test_options_are_checked(option, value):
     with pytest.raises((TypeError, ValueError), match=option):

@@ -26,7 +26,7 @@ def problem():
 
 
 def small(**options):
-    settings = {"rounds": 3, "n_params": 300, "n_sims": 20, "family": pliant.Gaussian()}
+    settings = {"rounds": 3, "n_particles": 300, "n_draws": 20, "family": pliant.Gaussian()}
     return pliant.PLI(**{**settings, **options})
 
 
@@ -44,7 +44,7 @@ def test_meets_the_pseudo_posterior(problem):
     variance = NOISE**2
     beta = variance / N * np.sum(lengths / (lengths + 2 * variance) ** 2)
     method = pliant.PLI(
-        rounds=12, n_params=1500, n_sims=100, family=pliant.Gaussian(), beta=float(beta)
+        rounds=12, n_particles=1500, n_draws=100, family=pliant.Gaussian(), beta=float(beta)
     )
     draws = pliant.infer(problem, method, seed=0).posterior.sample(20_000, seed=1)["mu"]
     precision = 1 + N / variance
@@ -56,7 +56,7 @@ def test_meets_the_pseudo_posterior(problem):
 
 def test_a_calibrated_bandwidth_gives_the_width_of_the_resampled_mean(problem):
     """The minimum of MMD over shifts is nearly the mean, whose variance is that of x over N."""
-    method = small(rounds=14, n_params=2000, n_sims=200, beta="calibrated")
+    method = small(rounds=14, n_particles=2000, n_draws=200, beta="calibrated")
     result = pliant.infer(problem, method, seed=0)
     assert result.history["beta"][0] == pytest.approx(0.05 / N)
     assert result.method.resolved(problem).beta == "calibrated"
@@ -117,10 +117,10 @@ def test_every_discrepancy_moves_towards_the_truth(problem, discrepancy):
 
 
 @pytest.mark.parametrize(
-    "bandwidth", [pliant.Fixed(), pliant.Quantile(0.3), pliant.EffectiveSampleSize(0.5)]
+    "schedule", [pliant.Fixed(), pliant.Quantile(0.3), pliant.EffectiveSampleSize(0.5)]
 )
-def test_every_bandwidth_rule_runs(problem, bandwidth):
-    result = pliant.infer(problem, small(rounds=4, bandwidth=bandwidth, beta=0.05), seed=0)
+def test_every_schedule_runs(problem, schedule):
+    result = pliant.infer(problem, small(rounds=4, schedule=schedule, beta=0.05), seed=0)
     assert result.status == "finished"
     centre = np.asarray(problem.observed).mean(axis=0)
     assert np.linalg.norm(samples(result).mean(0) - centre) < 0.3
@@ -129,7 +129,7 @@ def test_every_bandwidth_rule_runs(problem, bandwidth):
 
 def test_i_projection_agrees_with_the_m_projection(problem):
     """The target is close to a Gaussian, so that both projections are close to it."""
-    options = {"rounds": 6, "n_params": 1000, "n_sims": 50, "beta": 0.02}
+    options = {"rounds": 6, "n_particles": 1000, "n_draws": 50, "beta": 0.02}
     m, i = (
         pliant.infer(problem, small(projection=p, **options), seed=0).posterior.summary()
         for p in ("m", "i")
@@ -232,14 +232,14 @@ def test_auto_scale_falls_back_to_a_pilot(problem):
 
 
 def test_too_few_draws_for_the_discrepancy(problem):
-    with pytest.raises(ValueError, match=r"n_sims.*Euclidean"):
-        pliant.infer(problem, small(n_sims=1))
-    single = small(n_sims=1, discrepancy=pliant.Euclidean(), beta=0.1)
+    with pytest.raises(ValueError, match=r"n_draws.*Euclidean"):
+        pliant.infer(problem, small(n_draws=1))
+    single = small(n_draws=1, discrepancy=pliant.Euclidean(), beta=0.1)
     assert pliant.infer(problem, single).status == "finished"
 
 
 def test_defaults_follow_the_number_of_observations(problem):
     resolved = pliant.PLI().resolved(problem)
-    assert (resolved.n_sims, resolved.beta) == (100, 0.05 / N)
+    assert (resolved.n_draws, resolved.beta) == (100, 0.05 / N)
     paper = pliant.PLI.paper(N).resolved(problem)
-    assert (paper.n_sims, paper.beta, paper.n_params, paper.rounds) == (N, 5e-4, 5000, 20)
+    assert (paper.n_draws, paper.beta, paper.n_particles, paper.rounds) == (N, 5e-4, 5000, 20)

@@ -33,10 +33,10 @@ def fitted(problem, budget, **options):
 
 def test_a_budget_picks_fewer_parameters_and_draws(problem):
     method = fitted(problem, 20_000)
-    spent = method.rounds * method.n_params * method.n_sims
+    spent = method.rounds * method.n_particles * method.n_draws
     assert 0.95 * 20_000 <= spent <= 20_000
-    assert method.n_sims < problem.n_obs
-    assert method.n_params < 200
+    assert method.n_draws < problem.n_obs
+    assert method.n_particles < 200
     assert method.reuse == method.rounds - 1
     for budget in (1000, 5000, 10**5, 10**6):
         method = fitted(problem, budget)
@@ -45,9 +45,9 @@ def test_a_budget_picks_fewer_parameters_and_draws(problem):
 
 
 def test_what_is_given_stays(problem):
-    assert fitted(problem, 20_000, n_params=40).n_params == 40
-    assert fitted(problem, 20_000, n_sims=7).n_sims == 7
-    both = {"n_params": 40, "n_sims": 7}
+    assert fitted(problem, 20_000, n_particles=40).n_particles == 40
+    assert fitted(problem, 20_000, n_draws=7).n_draws == 7
+    both = {"n_particles": 40, "n_draws": 7}
     assert fitted(problem, 2000, **both) == pliant.PLI(**both)
     assert fitted(problem, 20_000, projection="i").reuse == 0
     learned = within_budget(pliant.PLI.accurate(), problem, 20_000)
@@ -73,7 +73,7 @@ def test_a_run_reports_the_budget_and_finds_the_parameters(problem):
     mu = result.posterior.sample(4000)["mu"]
     assert abs(mu.mean() - 2.0) < 0.3
     assert 0.03 < mu.std() < 0.3
-    assert result.history[-1]["ess"] > result.method.n_params  # only with rounds before
+    assert result.history[-1]["ess"] > result.method.n_particles  # only with rounds before
 
 
 # --- The mixture's weights ---------------------------------------------------------------------

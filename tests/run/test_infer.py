@@ -16,7 +16,7 @@ def problem():
     )
 
 
-METHOD = pliant.PLI(rounds=5, n_params=100, n_sims=10, family=pliant.Gaussian())
+METHOD = pliant.PLI(rounds=5, n_particles=100, n_draws=10, family=pliant.Gaussian())
 
 
 def test_callback_sees_every_round_and_can_end_the_run(problem):

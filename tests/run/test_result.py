@@ -282,7 +282,7 @@ def test_a_run_can_be_saved(tmp_path):
     problem = pliant.Problem(
         {"sd": dist.HalfNormal(1.0), "mu": dist.Normal(0, 1)}, simulator, np.zeros((5, 2))
     )
-    method = pliant.PLI(rounds=1, n_params=100, n_sims=10, family=pliant.Gaussian())
+    method = pliant.PLI(rounds=1, n_particles=100, n_draws=10, family=pliant.Gaussian())
     result = pliant.infer(problem, method, progress=False)
     loaded = pliant.load(result.save(tmp_path / "a" / "run"))
     before, after = (r.posterior.sample(100) for r in (result, loaded))

@@ -29,11 +29,11 @@ from pliant.methods.pli import PLIState
 from pliant.problem.scale import Squash
 from pliant.run.checkpoint import read_checkpoint, write_checkpoint
 from pliant.run.folder import RunStore
-from pliant.weighting.weights import Temper, full_temper
+from pliant.weighting.weights import Tempering, full_tempering
 
 OBSERVED = np.asarray(2 + jax.random.normal(jax.random.key(0), (30, 2)))
 PRIOR = {"mu": dist.Normal(0, 5), "sigma": dist.LogNormal(0, 1)}
-METHOD = pliant.PLI(rounds=4, n_params=100, n_sims=10, family=pliant.Gaussian())
+METHOD = pliant.PLI(rounds=4, n_particles=100, n_draws=10, family=pliant.Gaussian())
 
 
 def simulator(key, theta):
@@ -271,10 +271,10 @@ def states(problem):
     for kind in (pliant.LikelihoodKL(), pliant.RatioKL(embedding=pliant.Concatenation())):
         learned = learned_state(kind, problem)
         yield PLIState(
-            kind, learned, None, 0.1, density=flow, temper=full_temper(0.1, 0.1), noisy=True
+            kind, learned, None, 0.1, density=flow, tempering=full_tempering(0.1, 0.1), noisy=True
         )
-    temper = Temper(0.5, float("inf"), level=0.0)
-    yield PLIState(mmd, mmd.prepare(problem.observed), None, 0.1, temper=temper)
+    tempering = Tempering(0.5, float("inf"), level=0.0)
+    yield PLIState(mmd, mmd.prepare(problem.observed), None, 0.1, tempering=tempering)
     numbers = np.linspace(-1, 1, 6)
     population = Population(numbers.reshape(3, 2), *numbers.reshape(2, 3), numbers[:3], np.inf)
     for particles in (population, Accepted(numbers.reshape(3, 2), numbers[:3], 5, 0.1), None):

@@ -16,7 +16,7 @@ from distributed import Client, LocalCluster
 import pliant
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers need not import JAX
-METHOD = pliant.PLI(rounds=2, n_params=100, n_sims=10, family=pliant.Gaussian())
+METHOD = pliant.PLI(rounds=2, n_particles=100, n_draws=10, family=pliant.Gaussian())
 
 
 def model(rng, theta):

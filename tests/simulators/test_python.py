@@ -190,7 +190,7 @@ def test_a_simulator_that_fails_everywhere_ends_the_run_soon():
         pliant.PythonSimulator(broken),
         np.random.default_rng(0).normal(size=(30, 2)),
     )
-    method = pliant.PLI(rounds=2, n_params=150, n_sims=10, family=pliant.Gaussian())
+    method = pliant.PLI(rounds=2, n_particles=150, n_draws=10, family=pliant.Gaussian())
     result = pliant.infer(problem, method)
     assert result.status == "failed"
     assert "no licence" in result.message

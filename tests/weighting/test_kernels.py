@@ -56,6 +56,6 @@ def test_the_trust_region_holds_for_kernels_that_change_smoothly(name):
     n = 2000
     zeros = np.zeros(n)
     given = Particles(rng.normal(size=(n, 2)), zeros, zeros, rng.gamma(2.0, size=n), zeros)
-    temper = TrustRegion(0.5).step(given, kernel, 1e-3, None)
-    achieved = divergence_from_uniform(log_weights(given, kernel, temper, 1e-3))
+    tempering = TrustRegion(0.5).step(given, kernel, 1e-3, None)
+    achieved = divergence_from_uniform(log_weights(given, kernel, tempering, 1e-3))
     assert achieved == pytest.approx(0.5, abs=1e-3)

@@ -9,7 +9,7 @@ from pliant.weighting.schedules.ess import EffectiveSampleSize
 from pliant.weighting.schedules.fixed import Fixed
 from pliant.weighting.schedules.quantile import Quantile
 from pliant.weighting.schedules.trust_region import TrustRegion
-from pliant.weighting.weights import Temper, full_temper, log_weights
+from pliant.weighting.weights import Tempering, full_tempering, log_weights
 
 BETA = 1e-3
 KERNEL = ExponentialKernel()
@@ -32,11 +32,11 @@ def particles(seed=0, n=2000, spread=1.0, unusable=0):
 @pytest.mark.parametrize("spread", [1e-2, 1.0, 1e4])
 def test_trust_region_spends_exactly_epsilon(epsilon, spread):
     given = particles(spread=spread)
-    temper = TrustRegion(epsilon).step(given, KERNEL, BETA, None)
-    achieved = divergence_from_uniform(log_weights(given, KERNEL, temper, BETA))
+    tempering = TrustRegion(epsilon).step(given, KERNEL, BETA, None)
+    achieved = divergence_from_uniform(log_weights(given, KERNEL, tempering, BETA))
     assert achieved == pytest.approx(epsilon, abs=1e-3)
-    eta = temper.bandwidth / BETA - 1
-    assert temper.power == pytest.approx(1 / (1 + eta))
+    eta = tempering.bandwidth / BETA - 1
+    assert tempering.power == pytest.approx(1 / (1 + eta))
 
 
 def test_trust_region_maximises_the_papers_dual():
@@ -59,17 +59,17 @@ def test_trust_region_maximises_the_papers_dual():
 @pytest.mark.parametrize("level", [0.0, 0.01, 0.3, 0.999])
 def test_the_corrected_path_spends_epsilon_and_a_quarter_of_it_on_the_correction(level):
     given, epsilon = particles(), 0.5
-    last = Temper(power=1.0, bandwidth=BETA, level=level)
-    temper = TrustRegion(epsilon, path="corrected").step(given, KERNEL, BETA, last)
-    achieved = divergence_from_uniform(log_weights(given, KERNEL, temper, BETA))
+    last = Tempering(power=1.0, bandwidth=BETA, level=level)
+    tempering = TrustRegion(epsilon, path="corrected").step(given, KERNEL, BETA, last)
+    achieved = divergence_from_uniform(log_weights(given, KERNEL, tempering, BETA))
     assert achieved == pytest.approx(epsilon, abs=1e-3)
-    assert level < temper.level <= 1
+    assert level < tempering.level <= 1
     # the weights are (p L^level / q)^c L^step
-    step = temper.level - level
-    assert BETA / temper.bandwidth == pytest.approx(temper.power * level + step)
+    step = tempering.level - level
+    assert BETA / tempering.bandwidth == pytest.approx(tempering.power * level + step)
     if level > 0:
         likelihood = -given.distance / (2 * BETA)
-        correction = temper.power * (given.log_prior - given.log_q + level * likelihood)
+        correction = tempering.power * (given.log_prior - given.log_q + level * likelihood)
         assert divergence_from_uniform(correction) == pytest.approx(epsilon / 4, abs=1e-3)
 
 
@@ -78,10 +78,10 @@ def test_the_corrected_path_ends_at_the_target():
     given = particles(spread=1e-3)
     posterior = given.log_prior - given.distance / (2 * BETA)
     given = Particles(given.z, given.log_prior, posterior, given.distance, given.log_partition)
-    last = Temper(power=1.0, bandwidth=BETA, level=1.0)
-    temper = TrustRegion(0.5, path="corrected").step(given, KERNEL, BETA, last)
-    assert (temper.power, temper.bandwidth, temper.level) == (1.0, BETA, 1.0)
-    assert divergence_from_uniform(log_weights(given, KERNEL, temper, BETA)) == pytest.approx(
+    last = Tempering(power=1.0, bandwidth=BETA, level=1.0)
+    tempering = TrustRegion(0.5, path="corrected").step(given, KERNEL, BETA, last)
+    assert (tempering.power, tempering.bandwidth, tempering.level) == (1.0, BETA, 1.0)
+    assert divergence_from_uniform(log_weights(given, KERNEL, tempering, BETA)) == pytest.approx(
         0, abs=1e-9
     )
 
@@ -90,19 +90,19 @@ def test_the_path_of_the_prior_corrects_in_full():
     """Its weights are p L^level / q, whatever the last level was."""
     given, epsilon = particles(), 2.0
     achieved = []
-    for last in (None, Temper(power=1.0, bandwidth=BETA, level=0.9)):
-        temper = TrustRegion(epsilon, path="prior").step(given, KERNEL, BETA, last)
-        assert temper.power == 1
-        assert temper.level == pytest.approx(BETA / temper.bandwidth)
-        achieved.append(divergence_from_uniform(log_weights(given, KERNEL, temper, BETA)))
+    for last in (None, Tempering(power=1.0, bandwidth=BETA, level=0.9)):
+        tempering = TrustRegion(epsilon, path="prior").step(given, KERNEL, BETA, last)
+        assert tempering.power == 1
+        assert tempering.level == pytest.approx(BETA / tempering.bandwidth)
+        achieved.append(divergence_from_uniform(log_weights(given, KERNEL, tempering, BETA)))
     assert achieved == pytest.approx([epsilon, epsilon], abs=1e-3)
 
 
 @pytest.mark.parametrize("rule", [Quantile(0.3), EffectiveSampleSize(0.5)])
 def test_rules_with_full_weights_know_how_much_they_have_taken_in(rule):
-    temper = rule.step(particles(spread=10.0), KERNEL, BETA, None)
-    assert temper.bandwidth > BETA
-    assert temper.level == pytest.approx(BETA / temper.bandwidth)
+    tempering = rule.step(particles(spread=10.0), KERNEL, BETA, None)
+    assert tempering.bandwidth > BETA
+    assert tempering.level == pytest.approx(BETA / tempering.bandwidth)
 
 
 def test_trust_region_is_inactive_where_the_full_step_is_short():
@@ -110,21 +110,21 @@ def test_trust_region_is_inactive_where_the_full_step_is_short():
     given = Particles(
         given.z, given.log_prior, given.log_prior, given.distance, given.log_partition
     )
-    temper = TrustRegion(0.5).step(given, KERNEL, BETA, None)
-    assert temper == full_temper(BETA, BETA)
+    tempering = TrustRegion(0.5).step(given, KERNEL, BETA, None)
+    assert tempering == full_tempering(BETA, BETA)
 
 
 def test_unusable_particles_get_no_weight():
     given = particles(unusable=100)
-    temper = TrustRegion(0.5).step(given, KERNEL, BETA, None)
-    assert np.all(log_weights(given, KERNEL, temper, BETA)[:100] == -np.inf)
-    assert divergence_from_uniform(log_weights(given, KERNEL, temper, BETA)) == pytest.approx(
+    tempering = TrustRegion(0.5).step(given, KERNEL, BETA, None)
+    assert np.all(log_weights(given, KERNEL, tempering, BETA)[:100] == -np.inf)
+    assert divergence_from_uniform(log_weights(given, KERNEL, tempering, BETA)) == pytest.approx(
         0.5, abs=1e-3
     )
 
 
 def test_fixed_is_the_target():
-    assert Fixed().step(particles(), KERNEL, BETA, None) == full_temper(BETA, BETA)
+    assert Fixed().step(particles(), KERNEL, BETA, None) == full_tempering(BETA, BETA)
 
 
 def test_quantile_falls_and_never_rises():
@@ -144,8 +144,8 @@ def test_effective_sample_size_is_met():
     given = Particles(
         given.z, given.log_prior, given.log_prior, given.distance, given.log_partition
     )
-    temper = EffectiveSampleSize(0.5).step(given, KERNEL, BETA, None)
-    assert effective_sample_size(log_weights(given, KERNEL, temper, BETA)) == pytest.approx(
+    tempering = EffectiveSampleSize(0.5).step(given, KERNEL, BETA, None)
+    assert effective_sample_size(log_weights(given, KERNEL, tempering, BETA)) == pytest.approx(
         1000, rel=1e-3
     )
     assert EffectiveSampleSize(0.5).step(given, KERNEL, 1e6, None).bandwidth == 1e6
@@ -171,10 +171,10 @@ def test_weights_are_equation_12():
     partition = np.linspace(0, 3, 2000)
     given = Particles(given.z, given.log_prior, given.log_q, given.distance, partition)
     eta = 4.0
-    temper = Temper(power=1 / (1 + eta), bandwidth=(1 + eta) * BETA, level=1.0)
+    tempering = Tempering(power=1 / (1 + eta), bandwidth=(1 + eta) * BETA, level=1.0)
     pseudo = -given.distance / (2 * BETA) - partition
     expected = (given.log_prior - given.log_q + pseudo) / (1 + eta)
-    np.testing.assert_allclose(log_weights(given, KERNEL, temper, BETA), expected, rtol=1e-12)
+    np.testing.assert_allclose(log_weights(given, KERNEL, tempering, BETA), expected, rtol=1e-12)
 
 
 def test_effective_sample_size_of_equal_and_single_weights():

@@ -6,11 +6,11 @@ classify = false                      # whether to compute C2ST, which takes lon
 
 [methods.PLI-MMD]                     # a label, and what it stands for
 method = "pli"
-n_params = 2000
+n_particles = 2000
 
 [[methods.PLI-MMD.when]]              # other options for a task, or numbers of observations
 task = "furuta"
-n_params = 500
+n_particles = 500
 
 [[experiment]]                        # every combination of the lists is a run
 name = "accuracy"

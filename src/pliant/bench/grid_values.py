@@ -6,7 +6,7 @@ from typing import Any
 from pliant.cli.choices import DISCREPANCIES, FAMILIES, closest
 
 NAMED = {"discrepancy": DISCREPANCIES, "family": FAMILIES}
-INTEGERS = {"rounds": 1, "n_params": 1, "n_sims": 1, "window": 1, "partition": 0}
+INTEGERS = {"rounds": 1, "n_particles": 1, "n_draws": 1, "window": 1, "partition": 0}
 """Options that are integers, and the smallest that makes sense. ``partition`` is the number of
 reference sets for the partition function; 0 leaves it out."""
 NUMBERS = ("beta", "epsilon", "alpha")

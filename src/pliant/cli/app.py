@@ -150,7 +150,7 @@ def run(
             _METHOD, "T", "Rounds.", "20; with rejection-abc 100; with other -abc 200; with apt 10"
         ),
     ] = None,
-    n_params: Annotated[
+    n_particles: Annotated[
         int | None,
         _option(
             _METHOD,
@@ -159,7 +159,7 @@ def run(
             "5000; with -abc 1000; with a learned distance and apt 2000",
         ),
     ] = None,
-    n_sims: Annotated[
+    n_draws: Annotated[
         int | None,
         _option(
             _METHOD,
@@ -226,8 +226,8 @@ def run(
         "discrepancy": discrepancy,
         "family": family,
         "rounds": rounds,
-        "n_params": n_params,
-        "n_sims": n_sims,
+        "n_particles": n_particles,
+        "n_draws": n_draws,
         "beta": as_beta(beta),
         "epsilon": epsilon,
     }

@@ -34,7 +34,7 @@ FAMILIES = {
     "gaussian": "pliant.densities.gaussian:Gaussian",
     "gaussian-mixture": "pliant.densities.mixture:GaussianMixture",
 }
-_INSIDE = {"epsilon": "bandwidth"}  # options of the command that are a part of a method's option
+_INSIDE = {"epsilon": "schedule"}  # options of the command that are a part of a method's option
 
 
 def one_of(option: str, table: Mapping[str, str]) -> Callable[[str | None], str | None]:
@@ -103,7 +103,7 @@ def build_method(
         if not isinstance(getattr(built, name), kind)  # the method's own is set up for it
     }
     if epsilon is not None:
-        changes["bandwidth"] = dataclasses.replace(built.bandwidth, epsilon=epsilon)
+        changes["schedule"] = dataclasses.replace(built.schedule, epsilon=epsilon)
     return dataclasses.replace(built, **changes)
 
 

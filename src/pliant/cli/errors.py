@@ -9,7 +9,9 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-_OPTIONS = "n_obs|n_params|n_samples|n_sims|rounds|seed|beta|epsilon|max_simulations|max_seconds"
+_OPTIONS = (
+    "n_obs|n_particles|n_samples|n_draws|rounds|seed|beta|epsilon|max_simulations|max_seconds"
+)
 
 
 class UserError(Exception):

@@ -110,7 +110,7 @@ def write_run(folder: Path, result: "Result", target: "Target") -> dict[str, Any
     write_arrays(folder / "samples.npz", samples)
 
     method: Any = result.method
-    epsilon = getattr(getattr(method, "bandwidth", None), "epsilon", None)
+    epsilon = getattr(getattr(method, "schedule", None), "epsilon", None)
     limit = getattr(method, "noise_limit", None)
     _write_figure(
         folder / "history.png", plot_history(result.history, epsilon=epsilon, noise_limit=limit)

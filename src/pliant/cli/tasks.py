@@ -17,9 +17,9 @@ def print_tasks() -> None:
         rows = []
         for name in tasks.names():
             task = tasks.get(name)
-            n_params = sum(math.prod(d.shape()) for d in task.prior.values())
+            n_particles = sum(math.prod(d.shape()) for d in task.prior.values())
             shape = jax.eval_shape(task.simulator, jax.random.key(0), task.truth).shape
             data = " x ".join(map(str, shape)) or "1"
             exact = "exact" if task.has_reference else "-"
-            rows.append([name, str(n_params), data, exact, task.summary])
+            rows.append([name, str(n_particles), data, exact, task.summary])
     print_table(console(), ["task", "parameters", "data", "posterior", ""], rows, right=(1, 2))

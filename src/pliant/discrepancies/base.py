@@ -31,7 +31,7 @@ class AbstractDiscrepancy(eqx.Module):
         """Numbers for every round's row of the history."""
         return {}
 
-    def for_sizes(self, n_sims: int, n_obs: int) -> "AbstractDiscrepancy":
+    def for_sizes(self, n_draws: int, n_obs: int) -> "AbstractDiscrepancy":
         """What compares sets of these sizes: itself, or something cheaper that stands in for it."""
         return self
 
@@ -76,11 +76,11 @@ class AbstractWeighableDiscrepancy(AbstractDiscrepancy):
         """
 
 
-def check_draws(discrepancy: AbstractDiscrepancy, n_sims: int) -> None:
-    """Raise a ``ValueError`` if ``n_sims`` draws are too few for the discrepancy."""
-    if n_sims < discrepancy.min_draws:
+def check_draws(discrepancy: AbstractDiscrepancy, n_draws: int) -> None:
+    """Raise a ``ValueError`` if ``n_draws`` draws are too few for the discrepancy."""
+    if n_draws < discrepancy.min_draws:
         raise ValueError(
-            f"n_sims: {type(discrepancy).__name__} needs at least {discrepancy.min_draws} draws "
-            f"for each parameter, got {n_sims}. Draw more, or use pliant.Euclidean() to compare "
+            f"n_draws: {type(discrepancy).__name__} needs at least {discrepancy.min_draws} draws "
+            f"for each parameter, got {n_draws}. Draw more, or use pliant.Euclidean() to compare "
             "single draws."
         )

@@ -65,8 +65,8 @@ def with_feature_scale(
 
 def _pilot_spread(key: Key[Array, ""], problem: Problem) -> tuple[Float[np.ndarray, " d"], int]:
     """The spread of each feature over simulations from the prior."""
-    n_params, n_sims = _PILOT
+    n_particles, n_draws = _PILOT
     prior_key, sim_key = jax.random.split(key)
-    thetas = constrain_all(problem.prior.space, problem.prior.sample(prior_key, n_params))
-    x, ok = problem.simulator.simulate(jax.random.split(sim_key, n_params), thetas, n_sims)
-    return np.asarray(pilot_scale(x, ok)), n_params * n_sims
+    thetas = constrain_all(problem.prior.space, problem.prior.sample(prior_key, n_particles))
+    x, ok = problem.simulator.simulate(jax.random.split(sim_key, n_particles), thetas, n_draws)
+    return np.asarray(pilot_scale(x, ok)), n_particles * n_draws

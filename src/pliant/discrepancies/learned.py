@@ -62,7 +62,7 @@ class AbstractLearnedDiscrepancy(eqx.Module):
     """How many networks are averaged."""
     n_evaluated: eqx.AbstractVar[int]
     """Parameters that are weighed in a round, without simulating them."""
-    wide_share: eqx.AbstractVar[float | None]
+    defensive_share: eqx.AbstractVar[float | None]
     """The share of a round's simulations with parameters of an earlier, wider posterior."""
 
     def __check_init__(self):
@@ -70,8 +70,8 @@ class AbstractLearnedDiscrepancy(eqx.Module):
         for name in ("batch_size", "window", "networks"):
             check_integer(name, getattr(self, name), at_least=1)
         check_integer("n_evaluated", self.n_evaluated, at_least=100)
-        if self.wide_share is not None:
-            check_real("wide_share", self.wide_share, above=0, below=1)
+        if self.defensive_share is not None:
+            check_real("defensive_share", self.defensive_share, above=0, below=1)
 
     def default_beta(self, n_obs: int) -> float:
         """``1 / (2 N)``, at which the pseudo-likelihood is the likelihood (Lemma 1)."""
@@ -185,8 +185,8 @@ class AbstractLearnedDiscrepancy(eqx.Module):
 
     def _data(self, draws: tuple["Draws", ...], view: "View", *, newest_share: float) -> "Data":
         """The newest round first, in arrays of one size, so that nothing is compiled anew."""
-        n_params = len(draws[0].seen)
-        missing = (self.window - len(draws)) * n_params
+        n_particles = len(draws[0].seen)
+        missing = (self.window - len(draws)) * n_particles
         whole: Draws = jax.tree.map(lambda *leaves: np.concatenate(leaves), *draws)
         whole = jax.tree.map(lambda a: np.pad(a, [(0, missing)] + [(0, 0)] * (a.ndim - 1)), whole)
         return Data(
@@ -195,7 +195,7 @@ class AbstractLearnedDiscrepancy(eqx.Module):
             ok=jnp.asarray(whole.ok),
             rounds=jnp.asarray(len(draws)),
             newest_share=jnp.asarray(newest_share),
-            n_params=n_params,
+            n_particles=n_particles,
             batch_size=self.batch_size,
         )
 
@@ -258,7 +258,7 @@ class Data(eqx.Module):
     """How many rounds are there; the rest of C is empty."""
     newest_share: Array
     """The share of the training that the newest round gets."""
-    n_params: int = eqx.field(static=True)
+    n_particles: int = eqx.field(static=True)
     batch_size: int = eqx.field(static=True)
 
     def batch_rounds(self, key: Key[Array, ""], n: int) -> Array:
@@ -270,14 +270,14 @@ class Data(eqx.Module):
 
     def batch_params(self, key: Key[Array, ""], rounds: Array) -> Array:
         """A random parameter of each round, none that is held out."""
-        n_held_out = -(-self.n_params // HELD_OUT)
-        place = jax.random.randint(key, (self.batch_size,), 0, self.n_params - n_held_out)
-        return rounds * self.n_params + place + place // (HELD_OUT - 1) + 1
+        n_held_out = -(-self.n_particles // HELD_OUT)
+        place = jax.random.randint(key, (self.batch_size,), 0, self.n_particles - n_held_out)
+        return rounds * self.n_particles + place + place // (HELD_OUT - 1) + 1
 
     @property
     def held_out_params(self) -> Array:
         """Every tenth of the newest round."""
-        return jnp.arange(0, self.n_params, HELD_OUT)
+        return jnp.arange(0, self.n_particles, HELD_OUT)
 
 
 def _first_state(

@@ -35,7 +35,7 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
         window: Rounds whose draws are kept to train on.
         networks: How many networks are averaged.
         n_evaluated: Parameters that are weighed in a round, without simulating them.
-        wide_share: The share of a round's simulations with parameters of an earlier, wider
+        defensive_share: The share of a round's simulations with parameters of an earlier, wider
             posterior; None for none.
     """
 
@@ -47,7 +47,7 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
     window: int = eqx.field(static=True, default=24)
     networks: int = eqx.field(static=True, default=3)
     n_evaluated: int = eqx.field(static=True, default=5000)
-    wide_share: float | None = eqx.field(static=True, default=0.5)
+    defensive_share: float | None = eqx.field(static=True, default=0.5)
 
     def __check_init__(self):
         check_integer("layers", self.layers, at_least=1)

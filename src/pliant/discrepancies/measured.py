@@ -43,14 +43,14 @@ def measure_parameters(
     discrepancy: AbstractDiscrepancy,
     state: Any,
     z: Float[Array, "K dim"],
-    n_sims: int,
+    n_draws: int,
     *,
     partition: PreparedPartition | None = None,
     chunk_size: int | None = None,
     with_noise: bool = True,
     with_influences: bool = False,
 ) -> tuple[Measurement, Any]:
-    """Draw ``n_sims`` observations for each parameter and compare each set with the observed one.
+    """Draw ``n_draws`` observations for each parameter and compare each set with the observed one.
 
     A distance depends on its own set alone, so that ``chunk_size`` changes the memory that is
     used and nothing else. Without ``with_noise`` no draws are split to see their noise;
@@ -61,7 +61,7 @@ def measure_parameters(
     """
     measure_key = jax.random.fold_in(key, 1)
     distance, log_partition, noise, influences, usable = [], [], [], [], 0.0
-    sets = simulate_chunks(jax.random.fold_in(key, 0), problem, z, n_sims, chunk_size=chunk_size)
+    sets = simulate_chunks(jax.random.fold_in(key, 0), problem, z, n_draws, chunk_size=chunk_size)
     for start, count, thetas, x, ok in sets:
         d, state = _measure(discrepancy, measure_key, state, thetas, x, ok)
         distance.append(np.asarray(d, np.float64)[:count])
@@ -70,7 +70,7 @@ def measure_parameters(
             log_z = partition.log_values(measure_key, thetas, x, ok)
             log_partition.append(log_z[:count])
         split = min(count, _SPLIT_PARAMETERS - start) if with_noise else 0
-        if split > 0 and n_sims >= 2 * discrepancy.min_draws and n_sims > 1:
+        if split > 0 and n_draws >= 2 * discrepancy.min_draws and n_draws > 1:
             some = jax.tree.map(lambda leaf, m=split: leaf[:m], thetas)
             halves = _measure_halves(discrepancy, measure_key, state, some, x[:split], ok[:split])
             noise.append(_squared_error(distance[-1][:split], *halves))
@@ -84,7 +84,7 @@ def measure_parameters(
             log_partition=np.concatenate(log_partition) if log_partition else np.zeros(len(z)),
             noise=np.concatenate(noise) if noise else np.zeros(0),
             influences=np.concatenate(influences) if influences else np.zeros((0, problem.n_obs)),
-            usable=usable / (len(z) * n_sims),
+            usable=usable / (len(z) * n_draws),
             info=discrepancy.info,
         ),
         state,
@@ -98,23 +98,23 @@ def learn_and_measure(
     state: Any,
     proposal: AbstractDensity,
     z: Float[Array, "K dim"],
-    n_sims: int,
+    n_draws: int,
     *,
     wide: AbstractDensity | None = None,
 ) -> tuple[Float[Array, "L dim"], Measurement, Any]:
     """Learn from simulations with ``z``, and measure new draws of the proposal without any.
 
-    Where there is a wider density, the discrepancy's ``wide_share`` of the parameters to simulate
-    is drawn from that.
+    Where there is a wider density, the discrepancy's ``defensive_share`` of the parameters to
+    simulate is drawn from that.
 
     Returns:
         The new draws, their distances (which have no noise; infinite if no simulation was
         usable), and the discrepancy's state.
     """
     simulate_key, learn_key, sample_key, wide_key = jax.random.split(key, 4)
-    if wide is not None and discrepancy.wide_share is not None:
-        z = _partly_from(wide_key, wide, discrepancy.wide_share, z)
-    x, ok = simulate_sets(simulate_key, problem, z, n_sims)
+    if wide is not None and discrepancy.defensive_share is not None:
+        z = _partly_from(wide_key, wide, discrepancy.defensive_share, z)
+    x, ok = simulate_sets(simulate_key, problem, z, n_draws)
     more = proposal.sample(sample_key, discrepancy.n_evaluated)
     if not np.any(ok):
         return more, _without_noise(np.full(len(more), np.inf), usable=0.0, info={}), state

@@ -102,9 +102,9 @@ class MMD(AbstractWeighableDiscrepancy):
         if self.most_partners is not None:
             check_integer("most_partners", self.most_partners, at_least=1)
 
-    def for_sizes(self, n_sims: int, n_obs: int) -> AbstractWeighableDiscrepancy:
+    def for_sizes(self, n_draws: int, n_obs: int) -> AbstractWeighableDiscrepancy:
         """The same up to ``most_partners``, random features above."""
-        if self.most_partners is None or n_sims / 2 + n_obs <= self.most_partners:
+        if self.most_partners is None or n_draws / 2 + n_obs <= self.most_partners:
             return self
         return RandomFeatureMMD(lengthscales=self.lengthscales, scale=self.scale)
 

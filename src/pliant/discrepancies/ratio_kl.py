@@ -33,7 +33,7 @@ class RatioKL(AbstractLearnedDiscrepancy):
         window: Rounds whose draws are kept to train on.
         networks: How many networks are averaged.
         n_evaluated: Parameters that are weighed in a round, without simulating them.
-        wide_share: The share of a round's simulations with parameters of an earlier, wider
+        defensive_share: The share of a round's simulations with parameters of an earlier, wider
             posterior; None for none.
     """
 
@@ -45,7 +45,7 @@ class RatioKL(AbstractLearnedDiscrepancy):
     window: int = eqx.field(static=True, default=12)
     networks: int = eqx.field(static=True, default=3)
     n_evaluated: int = eqx.field(static=True, default=5000)
-    wide_share: float | None = eqx.field(static=True, default=0.5)
+    defensive_share: float | None = eqx.field(static=True, default=0.5)
 
     def __check_init__(self):
         if self.embedding is not None:

@@ -35,7 +35,7 @@ class APT(AbstractMethod):
 
     Args:
         rounds: The number of rounds.
-        n_params: Parameters in a round, each with a set of N simulated observations.
+        n_particles: Parameters in a round, each with a set of N simulated observations.
         embedding: ``Concatenation()`` of the N observations, as in the paper, or ``DeepSet()``.
         atoms: Parameters that compete for a set, its own among them (the paper: 10).
         layers: Coupling layers (the paper: 5).
@@ -47,7 +47,7 @@ class APT(AbstractMethod):
     """
 
     rounds: int = eqx.field(static=True, default=10)
-    n_params: int = eqx.field(static=True, default=2000)
+    n_particles: int = eqx.field(static=True, default=2000)
     embedding: AbstractEmbedding = Concatenation()
     atoms: int = eqx.field(static=True, default=10)
     layers: int = eqx.field(static=True, default=5)
@@ -59,7 +59,7 @@ class APT(AbstractMethod):
 
     def __check_init__(self):
         check_integer("rounds", self.rounds, at_least=1)
-        check_integer("n_params", self.n_params, at_least=2 * _FEWEST_PAIRS)
+        check_integer("n_particles", self.n_particles, at_least=2 * _FEWEST_PAIRS)
         check_instance("embedding", self.embedding, AbstractEmbedding, "pliant.DeepSet()")
         check_integer("atoms", self.atoms, at_least=2)
         for name in ("layers", "width"):
@@ -73,7 +73,7 @@ class APT(AbstractMethod):
     @classmethod
     def paper(cls, **options: Any) -> "APT":
         """The paper's budget: 20 rounds of 5000 sets, batches of 500."""
-        return cls(**{"rounds": 20, "n_params": 5000, "batch_size": 500, **options})
+        return cls(**{"rounds": 20, "n_particles": 5000, "batch_size": 500, **options})
 
     def resolved(self, problem: Problem) -> "APT":
         """The same: nothing depends on the problem."""
@@ -81,7 +81,7 @@ class APT(AbstractMethod):
 
     def simulations_per_round(self, problem: Problem) -> int:
         """K times N."""
-        return self.n_params * problem.n_obs
+        return self.n_particles * problem.n_obs
 
     def init(self, key: Key[Array, ""], problem: Problem) -> tuple["APTState", int]:
         """Nothing is known yet."""
@@ -91,13 +91,13 @@ class APT(AbstractMethod):
         """Simulate at the last posterior's draws and train on everything so far."""
         sample_key, simulate_key, start_key, train_key = jax.random.split(key, 4)
         proposal = problem.prior if state.density is None else state.density
-        z = proposal.sample(sample_key, self.n_params)
+        z = proposal.sample(sample_key, self.n_particles)
         x, ok = simulate_sets(simulate_key, problem, z, problem.n_obs)
         cost = self.simulations_per_round(problem)
         whole = np.all(ok, axis=1)
         row: dict[str, Any] = {"usable": float(np.mean(ok)), "sets": int(whole.sum())}
         if whole.sum() < _FEWEST_PAIRS:
-            return Outcome(state, row, cost, _nothing_usable(int(whole.sum()), self.n_params))
+            return Outcome(state, row, cost, _nothing_usable(int(whole.sum()), self.n_particles))
 
         pairs = _Pairs(
             z=np.asarray(z)[whole],
@@ -153,7 +153,7 @@ class APT(AbstractMethod):
     def _data(self, rounds: tuple["_Pairs", ...], squash: Squash) -> "_Data":
         """All pairs in arrays of one size for every round, so that nothing is compiled anew."""
         pairs = jax.tree.map(lambda *leaves: np.concatenate(leaves), *rounds)
-        capacity = self.n_params * (self.window or self.rounds)
+        capacity = self.n_particles * (self.window or self.rounds)
         rest = capacity - len(pairs.z)
         padded = jax.tree.map(
             lambda a: np.pad(a, [(0, rest)] + [(0, 0)] * (a.ndim - 1)).astype(np.float32), pairs
@@ -166,7 +166,7 @@ class APT(AbstractMethod):
             count=jnp.asarray(len(pairs.z)),
             atoms=self.atoms,
             batch_size=self.batch_size,
-            n_params=self.n_params,
+            n_particles=self.n_particles,
         )
 
 
@@ -192,7 +192,7 @@ class _Data(eqx.Module):
     """How many of the C pairs are there."""
     atoms: int = eqx.field(static=True)
     batch_size: int = eqx.field(static=True)
-    n_params: int = eqx.field(static=True)
+    n_particles: int = eqx.field(static=True)
 
 
 _Trained = tuple[ConditionalFlow, Any]  # the flow, and the embedding network
@@ -250,7 +250,7 @@ def _batch(key: Key[Array, ""], data: _Data) -> Array:
     round_key, pair_key = jax.random.split(key)
     per_block = _HELD_OUT - 1
     n_train = data.count - (data.count + per_block) // _HELD_OUT
-    per_round = data.n_params * per_block // _HELD_OUT
+    per_round = data.n_particles * per_block // _HELD_OUT
     n_rounds = (n_train + per_round - 1) // per_round
     start = per_round * jax.random.randint(round_key, (), 0, n_rounds)
     place = start + jax.random.randint(pair_key, (data.batch_size,), 0, per_round)
@@ -261,14 +261,14 @@ def _batch(key: Key[Array, ""], data: _Data) -> Array:
 def _held_out_batch(data: _Data) -> Array:
     """Every tenth pair of the newest round."""
     last = (data.count - 1) // _HELD_OUT
-    return _HELD_OUT * jnp.maximum(last - jnp.arange(data.n_params // _HELD_OUT), 0)
+    return _HELD_OUT * jnp.maximum(last - jnp.arange(data.n_particles // _HELD_OUT), 0)
 
 
-def _nothing_usable(n_sets: int, n_params: int) -> Stop:
+def _nothing_usable(n_sets: int, n_particles: int) -> Stop:
     return Stop(
         "failed",
-        f"Only {n_sets} of {n_params} simulated sets were usable as a whole. Check the simulator "
-        "for parameters of the prior at which it fails, or narrow the prior.",
+        f"Only {n_sets} of {n_particles} simulated sets were usable as a whole. Check the "
+        "simulator for parameters of the prior at which it fails, or narrow the prior.",
     )
 
 

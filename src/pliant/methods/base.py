@@ -75,10 +75,10 @@ class AbstractMethod(eqx.Module):
         """
 
 
-def nothing_usable(n_usable: int, n_params: int) -> Stop:
+def nothing_usable(n_usable: int, n_particles: int) -> Stop:
     """The end of a run whose simulator fails almost everywhere."""
     return Stop(
         "failed",
-        f"Only {n_usable} of {n_params} parameters gave enough usable simulations. Check where "
+        f"Only {n_usable} of {n_particles} parameters gave enough usable simulations. Check where "
         "the simulator returns values that are not finite, and narrow the prior.",
     )

@@ -51,9 +51,9 @@ from pliant.weighting.final_check import FinalCheck, final_check
 from pliant.weighting.kernels import AbstractKernel, ExponentialKernel
 from pliant.weighting.partition import PartitionFunction, PreparedPartition
 from pliant.weighting.reuse import Earlier, pooled
-from pliant.weighting.schedules.base import AbstractBandwidth
+from pliant.weighting.schedules.base import AbstractSchedule
 from pliant.weighting.schedules.trust_region import TrustRegion
-from pliant.weighting.weights import Temper, full_temper, log_weights
+from pliant.weighting.weights import Tempering, full_tempering, log_weights
 
 # The paper's eleven lengthscales are mostly long, where a kernel sees little but the mean. Four
 # short ones see covariances too (SLCP, N = 100: the correlation's spread is 2.4 instead of
@@ -68,20 +68,20 @@ _WIDE = 0.2  # of the log-likelihood: such a posterior is more than twice as wid
 class PLI(AbstractMethod):
     """Pseudo-Likelihood Inference with a trust region on every round's information loss.
 
-    Each round draws ``n_params`` parameters from the last posterior q, simulates ``n_sims``
+    Each round draws ``n_particles`` parameters from the last posterior q, simulates ``n_draws``
     observations with each, compares every set with the observed one, weights the
     parameters by ``(p / q)^power exp(-D / (2 beta_t))``, and fits the next posterior.
 
     Args:
         rounds: The number of rounds T.
-        n_params: Parameters in a round, the paper's K; None for 5000, or 2000 with a learned
+        n_particles: Parameters in a round, the paper's K; None for 5000, or 2000 with a learned
             discrepancy, or for what ``max_simulations`` allows.
-        n_sims: Draws for each parameter, the paper's M; None for ``max(N, 100)``: fewer make
+        n_draws: Draws for each parameter, the paper's M; None for ``max(N, 100)``: fewer make
             distances so noisy that the posterior contracts to a wrong point. A learned
             discrepancy needs 20.
         discrepancy: The distance D between sets, or a learned likelihood.
         family: What the posterior can be.
-        bandwidth: The rule for beta_t.
+        schedule: The rule for beta_t.
         kernel: What turns a distance into a pseudo-likelihood; the paper's is exponential.
         beta: The target bandwidth in ``exp(-D / (2 beta))``; None for ``0.05 / N``, which gives
             the exact posterior's width on the Gaussian location task for every N; or for
@@ -104,11 +104,11 @@ class PLI(AbstractMethod):
     """
 
     rounds: int = eqx.field(static=True, default=20)
-    n_params: int | None = eqx.field(static=True, default=None)
-    n_sims: int | None = eqx.field(static=True, default=None)
+    n_particles: int | None = eqx.field(static=True, default=None)
+    n_draws: int | None = eqx.field(static=True, default=None)
     discrepancy: AbstractDiscrepancy | AbstractLearnedDiscrepancy = MMD(lengthscales=_LENGTHSCALES)
     family: AbstractFamily = SplineFlow()
-    bandwidth: AbstractBandwidth = TrustRegion(epsilon=1.0, path="corrected")
+    schedule: AbstractSchedule = TrustRegion(epsilon=1.0, path="corrected")
     kernel: AbstractKernel = ExponentialKernel()
     beta: float | Literal["calibrated"] | None = eqx.field(static=True, default=None)
     projection: Literal["m", "i"] = eqx.field(static=True, default="m")
@@ -119,14 +119,14 @@ class PLI(AbstractMethod):
 
     def __check_init__(self):
         check_integer("rounds", self.rounds, at_least=1)
-        if self.n_params is not None:
-            check_integer("n_params", self.n_params, at_least=FEWEST_PARTICLES)
-        if self.n_sims is not None:
-            check_integer("n_sims", self.n_sims, at_least=1)
+        if self.n_particles is not None:
+            check_integer("n_particles", self.n_particles, at_least=FEWEST_PARTICLES)
+        if self.n_draws is not None:
+            check_integer("n_draws", self.n_draws, at_least=1)
         kinds = (AbstractDiscrepancy, AbstractLearnedDiscrepancy)
         check_instance("discrepancy", self.discrepancy, kinds, "pliant.MMD()")
         check_instance("family", self.family, AbstractFamily, "pliant.SplineFlow()")
-        check_instance("bandwidth", self.bandwidth, AbstractBandwidth, "pliant.TrustRegion()")
+        check_instance("schedule", self.schedule, AbstractSchedule, "pliant.TrustRegion()")
         check_instance("kernel", self.kernel, AbstractKernel, "pliant.ExponentialKernel()")
         if isinstance(self.beta, str):
             self._check_calibration(self.beta)
@@ -174,12 +174,12 @@ class PLI(AbstractMethod):
         training = Training(steps=200_000, rate=1e-4, every=1000, patience=200)
         settings = {
             "rounds": 20,
-            "n_params": 5000,
-            "n_sims": n_obs,
+            "n_particles": 5000,
+            "n_draws": n_obs,
             "beta": 5e-4,
             "discrepancy": MMD() if n_obs > 1 else Euclidean(),
             "family": SplineFlow(training=training, batch_size=125, warm_start=False),
-            "bandwidth": TrustRegion(epsilon=0.5),
+            "schedule": TrustRegion(epsilon=0.5),
             "noise_limit": None,
         }
         return cls(**{**settings, **options})
@@ -201,7 +201,7 @@ class PLI(AbstractMethod):
         """The same options, with those that depend on the number of observations filled in."""
         beta = self.beta if self.beta == "calibrated" else self._first_beta(problem)
         return dataclasses.replace(
-            self, n_params=self._n_params, n_sims=self._n_sims(problem), beta=beta
+            self, n_particles=self._n_particles, n_draws=self._n_draws(problem), beta=beta
         )
 
     @property
@@ -211,16 +211,16 @@ class PLI(AbstractMethod):
 
     def simulations_per_round(self, problem: Problem) -> int:
         """K times M."""
-        return self._n_params * self._n_sims(problem)
+        return self._n_particles * self._n_draws(problem)
 
     def init(self, key: Key[Array, ""], problem: Problem) -> tuple["PLIState", int]:
         """Fix the features' scales and prepare what depends on the observations alone."""
         if isinstance(self.discrepancy, AbstractLearnedDiscrepancy):
             return self._start_learning(self.discrepancy, problem), 0
-        check_draws(self.discrepancy, self._n_sims(problem))
+        check_draws(self.discrepancy, self._n_draws(problem))
         scale_key = jax.random.fold_in(key, 0)
         discrepancy, simulations = with_feature_scale(scale_key, problem, self.discrepancy)
-        discrepancy = discrepancy.for_sizes(self._n_sims(problem), problem.n_obs)
+        discrepancy = discrepancy.for_sizes(self._n_draws(problem), problem.n_obs)
         prepared = None
         if self.partition is not None:
             partition_key = jax.random.fold_in(key, 1)
@@ -249,7 +249,7 @@ class PLI(AbstractMethod):
         cost = self.simulations_per_round(problem)
         if n_usable < FEWEST_PARTICLES:
             row = {"usable": measurement.usable}
-            return Outcome(state, row, cost, nothing_usable(n_usable, self._n_params))
+            return Outcome(state, row, cost, nothing_usable(n_usable, self._n_particles))
         if self.reuse:
             newest = Earlier(state.density, particles)
             particles = pooled(problem, newest, state.earlier, rounds=self.reuse + 1)
@@ -257,26 +257,26 @@ class PLI(AbstractMethod):
             state = dataclasses.replace(state, earlier=earlier)
 
         beta, last = self._target(state, particles, measurement)
-        temper = self.bandwidth.step(particles, self.kernel, beta, last)
-        log_w = log_weights(particles, self.kernel, temper, beta)
-        row = round_row(particles, measurement, temper, beta, log_w)
+        tempering = self.schedule.step(particles, self.kernel, beta, last)
+        log_w = log_weights(particles, self.kernel, tempering, beta)
+        row = round_row(particles, measurement, tempering, beta, log_w)
         noisy = row["eta"] > 0 and row["noise_share"] > (self.noise_limit or np.inf)
         if noisy and state.noisy:
-            return Outcome(state, row, cost, too_noisy(row, self._n_sims(problem), beta))
+            return Outcome(state, row, cost, too_noisy(row, self._n_draws(problem), beta))
 
         density, info = self._fit(fit_key, problem, state.density, particles, log_w)
         row |= {name: np.asarray(value).item() for name, value in info.items()}
         if not _is_finite(density):
             return Outcome(state, row, cost, diverged())
-        whole = temper.power == 1 and temper.bandwidth == beta
+        whole = tempering.power == 1 and tempering.bandwidth == beta
         settled = self.learns and whole and is_settled(particles, log_w)  # noise would hide it
         stop = converged() if settled and state.settled else None
         state = dataclasses.replace(
             state,
             beta=beta,
             density=density,
-            wide=density if temper.level < _WIDE else state.wide,
-            temper=temper,
+            wide=density if tempering.level < _WIDE else state.wide,
+            tempering=tempering,
             noisy=noisy,
             settled=settled,
         )
@@ -284,12 +284,14 @@ class PLI(AbstractMethod):
 
     def _target(
         self, state: "PLIState", particles: Particles, measurement: Measurement
-    ) -> tuple[float, Temper | None]:
-        """The target bandwidth of this round, and the last temper as seen from it."""
-        last = state.temper
+    ) -> tuple[float, Tempering | None]:
+        """The target bandwidth of this round, and the last tempering as seen from it."""
+        last = state.tempering
         if self.beta != "calibrated" or last is None or last.level < 1:
             return state.beta, last
-        log_w = log_weights(particles, self.kernel, full_temper(state.beta, state.beta), state.beta)
+        log_w = log_weights(
+            particles, self.kernel, full_tempering(state.beta, state.beta), state.beta
+        )
         asked = np.flatnonzero(np.isfinite(particles.distance[: len(measurement.influences)]))
         found = calibrated_bandwidth(
             particles.z[asked], log_w[asked], measurement.influences[asked], state.beta
@@ -309,7 +311,7 @@ class PLI(AbstractMethod):
         z = state.density.sample(key, discrepancy.n_evaluated)
         measurement = measure_without_simulating(problem, discrepancy, state.measured, z)
         particles = measured_particles(problem, state.density, z, measurement)
-        target = full_temper(state.beta, state.beta)
+        target = full_tempering(state.beta, state.beta)
         log_w = log_weights(particles, self.kernel, target, state.beta)
         return final_check(particles.z, log_w)
 
@@ -330,7 +332,7 @@ class PLI(AbstractMethod):
     ) -> tuple[Particles, Measurement, Any]:
         """Draw parameters from the last posterior, and measure their distances."""
         proposal = problem.prior if state.density is None else state.density
-        z = proposal.sample(sample_key, self._n_params)
+        z = proposal.sample(sample_key, self._n_particles)
         if isinstance(state.discrepancy, AbstractLearnedDiscrepancy):
             z, measurement, measured = learn_and_measure(
                 measure_key,
@@ -339,7 +341,7 @@ class PLI(AbstractMethod):
                 state.measured,
                 proposal,
                 z,
-                self._n_sims(problem),
+                self._n_draws(problem),
                 wide=state.wide,
             )
         else:
@@ -349,7 +351,7 @@ class PLI(AbstractMethod):
                 state.discrepancy,
                 state.measured,
                 z,
-                self._n_sims(problem),
+                self._n_draws(problem),
                 partition=state.partition,
                 chunk_size=self.chunk_size,
                 with_influences=self.beta == "calibrated",
@@ -371,14 +373,14 @@ class PLI(AbstractMethod):
         return reverse_project(key, self.family, z, weights, proposal, last)
 
     @property
-    def _n_params(self) -> int:
-        if self.n_params is not None:
-            return self.n_params
+    def _n_particles(self) -> int:
+        if self.n_particles is not None:
+            return self.n_particles
         return _LEARNED_PARAMETERS if self.learns else _PARAMETERS
 
-    def _n_sims(self, problem: Problem) -> int:
-        if self.n_sims is not None:
-            return self.n_sims
+    def _n_draws(self, problem: Problem) -> int:
+        if self.n_draws is not None:
+            return self.n_draws
         return _LEARNED_DRAWS if self.learns else max(problem.n_obs, 100)
 
     def _first_beta(self, problem: Problem) -> float:
@@ -399,7 +401,7 @@ class PLIState(eqx.Module):
     density: AbstractModel | None = None
     wide: AbstractModel | None = None
     """The last density that had taken in little of the likelihood."""
-    temper: Temper | None = None
+    tempering: Tempering | None = None
     noisy: bool = False
     """Whether noise dominated the distances of the round."""
     settled: bool = False

@@ -7,7 +7,7 @@ from pliant._importance import divergence_from_uniform, effective_sample_size, n
 from pliant.discrepancies.measured import Measurement, distance_row
 from pliant.discrepancies.particles import Particles
 from pliant.methods.base import Stop
-from pliant.weighting.weights import Temper
+from pliant.weighting.weights import Tempering
 
 _SETTLED = 0.2  # of a parameter's width: a round that changes less has changed nothing
 
@@ -15,21 +15,21 @@ _SETTLED = 0.2  # of a parameter's width: a round that changes less has changed 
 def round_row(
     particles: Particles,
     measurement: Measurement,
-    temper: Temper,
+    tempering: Tempering,
     beta: float,
     log_w: np.ndarray,
 ) -> dict[str, float | int]:
     """The columns of a round before its fit, as ``History`` describes them."""
     row: dict[str, float | int] = {
-        "bandwidth": temper.bandwidth,
-        "eta": temper.bandwidth / beta - 1,
+        "bandwidth": tempering.bandwidth,
+        "eta": tempering.bandwidth / beta - 1,
         "beta": beta,
         "kl": divergence_from_uniform(log_w, particles.log_base),
         "ess": effective_sample_size(log_w),
         **distance_row(measurement),
     }
     if np.any(particles.log_partition):
-        plain = log_w + particles.log_partition * (beta / temper.bandwidth)
+        plain = log_w + particles.log_partition * (beta / tempering.bandwidth)
         row["spearman"] = float(np.asarray(spearmanr(log_w, plain))[0])
     return row
 
@@ -52,14 +52,14 @@ def converged() -> Stop:
     return Stop("converged", "Two rounds running, the posterior was what the likelihood asks for.")
 
 
-def too_noisy(row: dict[str, float | int], n_sims: int, beta: float) -> Stop:
+def too_noisy(row: dict[str, float | int], n_draws: int, beta: float) -> Stop:
     """The end of a run before it contracts on noise."""
     return Stop(
         "noise",
-        f"The noise of distances from {n_sims} draws (standard error {row['distance_se']:.2g}) "
+        f"The noise of distances from {n_draws} draws (standard error {row['distance_se']:.2g}) "
         f"makes up {row['noise_share']:.0%} of their variance, so a further step would contract "
         "the posterior on noise. The posterior before this round is kept. Use more draws "
-        f"(n_sims={4 * n_sims}) or a larger bandwidth (beta={4 * beta:.2g}).",
+        f"(n_draws={4 * n_draws}) or a larger bandwidth (beta={4 * beta:.2g}).",
     )
 
 

@@ -17,7 +17,7 @@ def predictive_distance(
     theta: PyTree,
     discrepancy: AbstractDiscrepancy,
     *,
-    n_sims: int | None = None,
+    n_draws: int | None = None,
     seed: int = 0,
 ) -> float:
     r"""The paper's :math:`\mathbb{E}_{q(\theta)}[D(x^\star_{1:N}, x_{1:M})]` over given draws.
@@ -29,7 +29,7 @@ def predictive_distance(
         problem: With the simulator and the observations.
         theta: Draws of a posterior in the prior's structure, with a leading axis.
         discrepancy: D.
-        n_sims: M; as many as there are observations by default, or the fewest that D can use.
+        n_draws: M; as many as there are observations by default, or the fewest that D can use.
         seed: Of the simulations. Draws at the same place share their random numbers, so that
             posteriors which are compared with one seed differ by less noise.
 
@@ -48,7 +48,7 @@ def predictive_distance(
         discrepancy,
         discrepancy.prepare(problem.observed),
         z,
-        max(problem.n_obs, discrepancy.min_draws) if n_sims is None else n_sims,
+        max(problem.n_obs, discrepancy.min_draws) if n_draws is None else n_draws,
         with_noise=False,
     )
     return float(measurement.distance.mean())

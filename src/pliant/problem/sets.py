@@ -29,17 +29,17 @@ def simulate_chunks(
     key: Key[Array, ""],
     problem: Problem,
     z: Float[Array, "K dim"],
-    n_sims: int,
+    n_draws: int,
     *,
     chunk_size: int | None = None,
 ) -> Iterator[Chunk]:
-    """Draw ``n_sims`` observations for each parameter.
+    """Draw ``n_draws`` observations for each parameter.
 
     Draw m of parameter k depends on ``key``, k and m alone, so that ``chunk_size`` changes the
     memory that is used and nothing else.
     """
     n = len(z)
-    numbers = n_sims * max(1, math.prod(problem.event_shape))
+    numbers = n_draws * max(1, math.prod(problem.event_shape))
     size = min(n, chunk_size or max(1, _CHUNK_NUMBERS // numbers))
     keys = jax.vmap(lambda index: jax.random.fold_in(key, index))(jnp.arange(n))
     for start in range(0, n, size):
@@ -47,10 +47,10 @@ def simulate_chunks(
         thetas = constrain_all(problem.prior.space, z[rows])
         count = min(size, n - start)
         if problem.simulator.compiled or count == size:
-            x, ok = problem.simulator.simulate(keys[rows], thetas, n_sims)
+            x, ok = problem.simulator.simulate(keys[rows], thetas, n_draws)
         else:  # no draw of a slow simulator is wasted on padding
             new = jax.tree.map(lambda leaf, m=count: leaf[:m], thetas)
-            x, ok = problem.simulator.simulate(keys[rows[:count]], new, n_sims)
+            x, ok = problem.simulator.simulate(keys[rows[:count]], new, n_draws)
             x, ok = (
                 jnp.concatenate([a, jnp.repeat(a[-1:], size - count, axis=0)]) for a in (x, ok)
             )
@@ -58,9 +58,9 @@ def simulate_chunks(
 
 
 def simulate_sets(
-    key: Key[Array, ""], problem: Problem, z: Float[Array, "K dim"], n_sims: int
+    key: Key[Array, ""], problem: Problem, z: Float[Array, "K dim"], n_draws: int
 ) -> tuple[Float[np.ndarray, "K M *event"], Bool[np.ndarray, "K M"]]:
     """All sets at once, for methods that learn from them, and which draws are usable."""
-    chunks = list(simulate_chunks(key, problem, z, n_sims))
+    chunks = list(simulate_chunks(key, problem, z, n_draws))
     x = np.concatenate([np.asarray(chunk.x)[: chunk.rows] for chunk in chunks])
     return x, np.concatenate([np.asarray(chunk.ok)[: chunk.rows] for chunk in chunks])

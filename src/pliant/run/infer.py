@@ -254,7 +254,7 @@ def _check_budget(problem: Problem, plan: Plan) -> None:
     if plan.max_simulations is not None and plan.max_simulations < one_round:
         raise ValueError(
             f"max_simulations: one round makes {one_round:,} simulator calls, so a budget of "
-            f"{plan.max_simulations:,} allows none. Lower n_params or n_sims."
+            f"{plan.max_simulations:,} allows none. Lower n_particles or n_draws."
         )
 
 

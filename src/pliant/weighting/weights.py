@@ -8,7 +8,7 @@ from pliant.discrepancies.particles import Particles
 from pliant.weighting.kernels import AbstractKernel
 
 
-class Temper(eqx.Module):
+class Tempering(eqx.Module):
     """How much of the pseudo-likelihood, and of the prior's correction, a round applies.
 
     The paper's path has ``power = 1 / (1 + eta)`` and ``bandwidth = (1 + eta) beta``, so
@@ -23,20 +23,20 @@ class Temper(eqx.Module):
     """How much of the pseudo-likelihood the posterior has taken in so far, from 0 to 1."""
 
 
-def full_temper(bandwidth: float, beta: float) -> Temper:
+def full_tempering(bandwidth: float, beta: float) -> Tempering:
     """Weights ``p L / q`` in full, after which the posterior has taken in ``beta / bandwidth``."""
-    return Temper(power=1.0, bandwidth=bandwidth, level=beta / bandwidth)
+    return Tempering(power=1.0, bandwidth=bandwidth, level=beta / bandwidth)
 
 
 def log_weights(
-    particles: Particles, kernel: AbstractKernel, temper: Temper, beta: float
+    particles: Particles, kernel: AbstractKernel, tempering: Tempering, beta: float
 ) -> Float[np.ndarray, " K"]:
     """Log-weights of eq. 12, ``power (log p - log q) + log kernel(D, beta_t)``.
 
     The partition function belongs to the target bandwidth ``beta``, so its power is
     ``beta / beta_t``. Particles without a distance get ``-inf``. Base weights are added.
     """
-    correction = temper.power * (particles.log_prior - particles.log_q)
-    likelihood = kernel.log_value(particles.distance, temper.bandwidth)
-    log_w = correction + likelihood - particles.log_partition * (beta / temper.bandwidth)
+    correction = tempering.power * (particles.log_prior - particles.log_q)
+    likelihood = kernel.log_value(particles.distance, tempering.bandwidth)
+    log_w = correction + likelihood - particles.log_partition * (beta / tempering.bandwidth)
     return log_w if particles.log_base is None else log_w + particles.log_base

@@ -11,11 +11,11 @@ import pytest
 
 import pliant
 
-SMALL = {"rounds": 4, "n_params": 50, "discrepancy": pliant.Euclidean()}
+SMALL = {"rounds": 4, "n_particles": 50, "discrepancy": pliant.Euclidean()}
 METHODS = {
     "rejection": pliant.RejectionABC(quantile=0.25, **SMALL),
     "smc": pliant.SMCABC(kernel=pliant.GaussianKernel(), **SMALL),
-    "pmc": pliant.PMCABC(**{**SMALL, "n_params": 100}),  # keeps 50: one shape for all
+    "pmc": pliant.PMCABC(**{**SMALL, "n_particles": 100}),  # keeps 50: one shape for all
     "mh": pliant.MHABC(**SMALL),
 }
 ALL = pytest.mark.parametrize("name", METHODS)
@@ -62,7 +62,7 @@ def test_rows(name):
     history = run(name).history
     for column in ("bandwidth", "acceptance", "ess", "unique", "distance_median", "noise_share"):
         assert np.all(np.isfinite(history[column])), column
-    assert np.all(history["unique"] <= METHODS[name].n_particles)
+    assert np.all(history["unique"] <= METHODS[name].n_kept)
     assert str(history).count("\n") == 4
 
 
@@ -106,11 +106,11 @@ def test_draws_that_fail_now_and_then_are_left_out(name):
 @ALL
 def test_budgets_and_defaults(name):
     method = METHODS[name]
-    assert method.resolved(problem(simulator)).n_sims == 5
+    assert method.resolved(problem(simulator)).n_draws == 5
     one_round = method.simulations_per_round(problem(simulator))
     result = pliant.infer(problem(simulator), method, max_simulations=one_round)
     assert result.status == "max_simulations"
     assert result.history[-1]["simulations"] <= one_round
-    single = dataclasses.replace(method, n_sims=1, discrepancy=pliant.MMD())
-    with pytest.raises(ValueError, match=r"n_sims.*Euclidean"):
+    single = dataclasses.replace(method, n_draws=1, discrepancy=pliant.MMD())
+    with pytest.raises(ValueError, match=r"n_draws.*Euclidean"):
         pliant.infer(problem(simulator), single)

@@ -13,7 +13,7 @@ from pliant.methods.abc.population import Population
 
 
 def mh(**options):
-    settings = {"rounds": 40, "n_params": 1000, "discrepancy": pliant.Euclidean()}
+    settings = {"rounds": 40, "n_particles": 1000, "discrepancy": pliant.Euclidean()}
     return pliant.MHABC(**{**settings, **options})
 
 
@@ -79,7 +79,7 @@ def coin():
 
 
 def tries_of(problem, *, hits, p, limit, n=1000):
-    method = mh(n_params=n)
+    method = mh(n_particles=n)
     state, _ = method.init(jax.random.key(0), problem)
     z, limits = jnp.zeros((n, 1)), np.full(n, limit)
     return method.try_until(jax.random.key(1), problem, state, z, p**2, hits=hits, limit=limits)[0]

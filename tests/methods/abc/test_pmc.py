@@ -13,7 +13,7 @@ PERTURBATIONS = [None, pliant.GaussianMixture(components=5, starts=1)]
 
 
 def pmc(**options):
-    settings = {"rounds": 6, "n_params": 2000, "discrepancy": pliant.Euclidean()}
+    settings = {"rounds": 6, "n_particles": 2000, "discrepancy": pliant.Euclidean()}
     return pliant.PMCABC(**{**settings, **options})
 
 

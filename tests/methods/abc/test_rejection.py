@@ -11,7 +11,7 @@ from pliant.methods.abc import sampler as abc_sampler
 
 
 def rejection(**options):
-    settings = {"rounds": 4, "n_params": 5000, "discrepancy": pliant.Euclidean()}
+    settings = {"rounds": 4, "n_particles": 5000, "discrepancy": pliant.Euclidean()}
     return pliant.RejectionABC(**{**settings, **options})
 
 
@@ -68,7 +68,7 @@ def test_streaming_keeps_what_a_single_batch_would(conjugate, monkeypatch):
         return measurement, state
 
     monkeypatch.setattr(abc_sampler, "measure_parameters", spy)
-    method = rejection(rounds=5, n_params=200, quantile=0.03)
+    method = rejection(rounds=5, n_particles=200, quantile=0.03)
     pliant.infer(
         conjugate.problem, method, callback=lambda row, posterior: rows.append((row, posterior))
     )
@@ -79,7 +79,7 @@ def test_streaming_keeps_what_a_single_batch_would(conjugate, monkeypatch):
         np.testing.assert_array_equal(np.sort(kept, axis=0), np.sort(z[best], axis=0))
         assert row["bandwidth"] == distance[best].max()
         assert row["acceptance"] == pytest.approx(0.03)
-        assert len(posterior.density.z) == method.n_particles == 30
+        assert len(posterior.density.z) == method.n_kept == 30
 
 
 def test_everything_within_a_wide_tolerance_is_the_prior(conjugate):
@@ -90,7 +90,7 @@ def test_everything_within_a_wide_tolerance_is_the_prior(conjugate):
 
 def test_ranks_are_uniform(conjugate):
     """Truths drawn from the prior fall anywhere among the posterior's samples, equally often."""
-    method = rejection(rounds=1, n_params=2000, quantile=0.05)
+    method = rejection(rounds=1, n_particles=2000, quantile=0.05)
     ranks = []
     for seed in range(100):
         truth_key, data_key = jax.random.split(jax.random.key(1000 + seed))
@@ -104,7 +104,7 @@ def test_ranks_are_uniform(conjugate):
 
 
 def test_nothing_within_the_tolerance_is_a_status(conjugate):
-    result = pliant.infer(conjugate.problem, rejection(rounds=2, n_params=200, tolerance=1e-9))
+    result = pliant.infer(conjugate.problem, rejection(rounds=2, n_particles=200, tolerance=1e-9))
     assert result.status == "failed"
     assert "tolerance=1e-09" in result.message
     assert "closest would need" in result.message

@@ -19,7 +19,7 @@ KERNELS = [
 
 
 def smc(**options):
-    settings = {"rounds": 40, "n_params": 2000, "discrepancy": pliant.Euclidean()}
+    settings = {"rounds": 40, "n_particles": 2000, "discrepancy": pliant.Euclidean()}
     return pliant.SMCABC(**{**settings, **options})
 
 

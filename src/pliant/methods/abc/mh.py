@@ -34,8 +34,8 @@ class MHABC(AbstractSMC):
 
     Args:
         rounds: The most rounds T.
-        n_params: The number of particles K.
-        n_sims: Draws for each try, the paper's M; None for N.
+        n_particles: The number of particles K.
+        n_draws: Draws for each try, the paper's M; None for N.
         discrepancy: The distance D between sets.
         hits: How often a proposal must hit, r; at least 2.
         max_tries: The limit of a particle's tries.
@@ -49,8 +49,8 @@ class MHABC(AbstractSMC):
     """
 
     rounds: int = eqx.field(static=True, default=200)
-    n_params: int = eqx.field(static=True, default=1000)
-    n_sims: int | None = eqx.field(static=True, default=None)
+    n_particles: int = eqx.field(static=True, default=1000)
+    n_draws: int | None = eqx.field(static=True, default=None)
     discrepancy: AbstractDiscrepancy = MMD()
     hits: int = eqx.field(static=True, default=2)
     max_tries: int = eqx.field(static=True, default=100)
@@ -72,7 +72,7 @@ class MHABC(AbstractSMC):
     @property
     def sets_per_round(self) -> int:
         """One pass of K sets for every try: rounds of few misses make far fewer."""
-        return self.n_params * (2 * self.max_tries + 1)
+        return self.n_particles * (2 * self.max_tries + 1)
 
     def move(
         self, key: Key[Array, ""], problem: Problem, state: ABCState, population: Population
@@ -107,7 +107,7 @@ class MHABC(AbstractSMC):
             log_prior=np.where(accept, proposed, population.log_prior),
             distance=np.where(accept, there.distance, stays),
         )
-        n_sets = self.n_params * len(here.passes + there.passes)
+        n_sets = self.n_particles * len(here.passes + there.passes)
         return Moved(
             population=population,
             state=state,
@@ -120,7 +120,7 @@ class MHABC(AbstractSMC):
     def remedy(self, row: dict[str, float | int]) -> str:
         """More tries."""
         return (
-            f"{row['capped']} of {self.n_params} particles ran out of tries: to go on, raise "
+            f"{row['capped']} of {self.n_particles} particles ran out of tries: to go on, raise "
             f"max_tries={self.max_tries}."
         )
 

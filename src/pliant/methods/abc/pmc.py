@@ -40,8 +40,8 @@ class PMCABC(AbstractABC):
 
     Args:
         rounds: The most rounds T.
-        n_params: The size K of the population before the worst are dropped.
-        n_sims: Draws for each particle, the paper's M; None for N.
+        n_particles: The size K of the population before the worst are dropped.
+        n_draws: Draws for each particle, the paper's M; None for N.
         discrepancy: The distance D between sets.
         alpha: The share of particles that is kept (the paper: 0.1, Lenormand et al.: 0.5).
         perturbation: The mixture that is fitted to the kept particles and, with its covariances
@@ -55,8 +55,8 @@ class PMCABC(AbstractABC):
     """
 
     rounds: int = eqx.field(static=True, default=200)
-    n_params: int = eqx.field(static=True, default=1000)
-    n_sims: int | None = eqx.field(static=True, default=None)
+    n_particles: int = eqx.field(static=True, default=1000)
+    n_draws: int | None = eqx.field(static=True, default=None)
     discrepancy: AbstractDiscrepancy = MMD()
     alpha: float = eqx.field(static=True, default=0.5)
     perturbation: GaussianMixture | None = GaussianMixture(components=5, starts=1)
@@ -74,22 +74,22 @@ class PMCABC(AbstractABC):
         check_real("min_acceptance", self.min_acceptance, above=0, below=1)
 
     @property
-    def n_particles(self) -> int:
+    def n_kept(self) -> int:
         """The particles that are kept; at least one of the population is new."""
-        return min(round(self.alpha * self.n_params), self.n_params - 1)
+        return min(round(self.alpha * self.n_particles), self.n_particles - 1)
 
     @property
     def sets_per_round(self) -> int:
-        """``n_params`` in the first round, fewer in the others."""
-        return self.n_params
+        """``n_particles`` in the first round, fewer in the others."""
+        return self.n_particles
 
     def step(self, key: Key[Array, ""], problem: Problem, state: ABCState) -> Outcome:
         """The first round draws from the prior, the others from what was kept."""
         if state.population is None:
             population, measurement, state = self.prior_population(key, problem, state)
-            acceptance, n_new = 1.0, self.n_params
+            acceptance, n_new = 1.0, self.n_particles
         else:
-            kept, n_new = state.population, self.n_params - self.n_particles
+            kept, n_new = state.population, self.n_particles - self.n_kept
             new, measurement, state = self._propose(key, problem, state, n_new)
             acceptance = float(np.mean(new.distance <= kept.bandwidth))
             population = _joined(kept, new)
@@ -97,8 +97,8 @@ class PMCABC(AbstractABC):
         n_usable = int(np.isfinite(population.distance).sum())
         if n_usable < FEWEST_PARTICLES:
             row = distance_row(measurement)
-            return Outcome(state, row, cost, nothing_usable(n_usable, self.n_params))
-        best = closest(population, self.n_particles)
+            return Outcome(state, row, cost, nothing_usable(n_usable, self.n_particles))
+        best = closest(population, self.n_kept)
         row = population_row(best, acceptance) | distance_row(measurement)
         state = dataclasses.replace(state, population=best)
         stop = None

@@ -22,15 +22,15 @@ from pliant.weighting.kernels import AbstractKernel, UniformKernel
 class RejectionABC(AbstractABC):
     """Rejection ABC (Tavaré et al., 1997; Pritchard et al., 1999).
 
-    Every round draws ``n_params`` parameters from the prior. A draw with the distance D is
+    Every round draws ``n_particles`` parameters from the prior. A draw with the distance D is
     accepted with the probability k(D, h). The bandwidth h is ``tolerance``, or as small as leaves
     the share ``quantile`` of all draws so far. No more than the draws that can still be
     among the accepted ones are kept in memory.
 
     Args:
         rounds: The number of rounds T.
-        n_params: Draws in a round.
-        n_sims: Draws of the simulator for each parameter, the paper's M; None for N.
+        n_particles: Draws in a round.
+        n_draws: Draws of the simulator for each parameter, the paper's M; None for N.
         discrepancy: The distance D between sets.
         kernel: What turns a distance into a probability of acceptance.
         quantile: The share of the draws that is accepted, unless ``tolerance`` is given.
@@ -40,8 +40,8 @@ class RejectionABC(AbstractABC):
     """
 
     rounds: int = eqx.field(static=True, default=100)
-    n_params: int = eqx.field(static=True, default=1000)
-    n_sims: int | None = eqx.field(static=True, default=None)
+    n_particles: int = eqx.field(static=True, default=1000)
+    n_draws: int | None = eqx.field(static=True, default=None)
     discrepancy: AbstractDiscrepancy = MMD()
     kernel: AbstractKernel = UniformKernel()
     quantile: float = eqx.field(static=True, default=0.01)
@@ -55,27 +55,27 @@ class RejectionABC(AbstractABC):
             check_real("tolerance", self.tolerance, above=0)
 
     @property
-    def n_particles(self) -> int:
+    def n_kept(self) -> int:
         """All draws, any of which may come within a tolerance, or their quantile."""
         share = self.quantile if self.tolerance is None else 1.0
-        return math.ceil(share * self.rounds * self.n_params)
+        return math.ceil(share * self.rounds * self.n_particles)
 
     @property
     def sets_per_round(self) -> int:
-        """``n_params``."""
-        return self.n_params
+        """``n_particles``."""
+        return self.n_particles
 
     def step(self, key: Key[Array, ""], problem: Problem, state: ABCState) -> Outcome:
         """Draw, and merge with the best of the draws before."""
         sample_key, measure_key, kernel_key = jax.random.split(key, 3)
-        z = problem.prior.sample(sample_key, self.n_params)
+        z = problem.prior.sample(sample_key, self.n_particles)
         measurement, state = self.measure(measure_key, problem, state, z)
-        log_u = log_uniform(kernel_key, self.n_params)
+        log_u = log_uniform(kernel_key, self.n_particles)
         needed = self.kernel.least_bandwidth(measurement.distance, log_u)
 
         before = self._nothing(problem.prior.dim) if state.population is None else state.population
         best = _merged(before, np.asarray(z, np.float64), needed)
-        n_drawn = before.n_drawn + self.n_params
+        n_drawn = before.n_drawn + self.n_particles
         accepted = Accepted(*best, n_drawn, self._bandwidth(best[1], n_drawn))
         row = {
             "bandwidth": accepted.bandwidth,
@@ -85,12 +85,12 @@ class RejectionABC(AbstractABC):
             **distance_row(measurement),
         }
         state = dataclasses.replace(state, population=accepted)
-        last = n_drawn == self.rounds * self.n_params
+        last = n_drawn == self.rounds * self.n_particles
         stop = self._nothing_close(accepted) if last and accepted.count == 0 else None
         return Outcome(state, row, self.simulations_per_round(problem), stop)
 
     def _nothing(self, dim: int) -> "Accepted":
-        n = self.n_particles
+        n = self.n_kept
         return Accepted(np.zeros((n, dim)), np.full(n, np.inf), 0, 0.0)
 
     def _bandwidth(self, needed: Float[np.ndarray, " C"], n_drawn: int) -> float:

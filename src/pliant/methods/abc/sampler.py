@@ -38,28 +38,28 @@ class AbstractABC(AbstractMethod):
     sets act like more observations, and smaller ones like fewer. So M is N by default.
     """
 
-    n_params: eqx.AbstractVar[int]
-    n_sims: eqx.AbstractVar[int | None]
+    n_particles: eqx.AbstractVar[int]
+    n_draws: eqx.AbstractVar[int | None]
     discrepancy: eqx.AbstractVar[AbstractDiscrepancy]
     chunk_size: eqx.AbstractVar[int | None]
 
     def __check_init__(self):
         check_integer("rounds", self.rounds, at_least=1)
-        check_integer("n_params", self.n_params, at_least=FEWEST_PARTICLES)
-        if self.n_sims is not None:
-            check_integer("n_sims", self.n_sims, at_least=1)
+        check_integer("n_particles", self.n_particles, at_least=FEWEST_PARTICLES)
+        if self.n_draws is not None:
+            check_integer("n_draws", self.n_draws, at_least=1)
         check_instance("discrepancy", self.discrepancy, AbstractDiscrepancy, "pliant.MMD()")
         if self.chunk_size is not None:
             check_integer("chunk_size", self.chunk_size, at_least=1)
-        if self.n_particles < FEWEST_PARTICLES:  # the share itself is checked by now
+        if self.n_kept < FEWEST_PARTICLES:  # the share itself is checked by now
             raise ValueError(
-                f"n_params: {self.n_particles} particles would be kept, and {FEWEST_PARTICLES} are "
-                "needed. Raise it, or the share that is kept (quantile or alpha)."
+                f"n_particles: {self.n_kept} particles would be kept, and {FEWEST_PARTICLES} "
+                "are needed. Raise it, or the share that is kept (quantile or alpha)."
             )
 
     @property
     @abc.abstractmethod
-    def n_particles(self) -> int:
+    def n_kept(self) -> int:
         """How many particles a posterior has, those without weight included."""
 
     @property
@@ -69,7 +69,7 @@ class AbstractABC(AbstractMethod):
 
     def resolved(self, problem: Problem) -> Self:
         """The same options, with the number of draws filled in."""
-        return dataclasses.replace(self, n_sims=self.draws(problem))
+        return dataclasses.replace(self, n_draws=self.draws(problem))
 
     def simulations_per_round(self, problem: Problem) -> int:
         """Sets times M."""
@@ -88,11 +88,11 @@ class AbstractABC(AbstractMethod):
 
     def skeleton(self, dim: int, observed_shape: tuple[int, ...]) -> ParticleDensity:
         """Particles, whose number follows from the options."""
-        return particle_skeleton(self.n_particles, dim)
+        return particle_skeleton(self.n_kept, dim)
 
     def draws(self, problem: Problem) -> int:
         """M, the draws in a simulated set."""
-        return problem.n_obs if self.n_sims is None else self.n_sims
+        return problem.n_obs if self.n_draws is None else self.n_draws
 
     def measure(
         self, key: Key[Array, ""], problem: Problem, state: ABCState, z: Float[Array, "K dim"]
@@ -112,9 +112,9 @@ class AbstractABC(AbstractMethod):
     def prior_population(
         self, key: Key[Array, ""], problem: Problem, state: ABCState
     ) -> tuple[Population, Measurement, ABCState]:
-        """``n_params`` draws from the prior, of equal weight where a distance is known."""
+        """``n_particles`` draws from the prior, of equal weight where a distance is known."""
         sample_key, measure_key = jax.random.split(key)
-        z = problem.prior.sample(sample_key, self.n_params)
+        z = problem.prior.sample(sample_key, self.n_particles)
         measurement, state = self.measure(measure_key, problem, state, z)
         population = Population(
             z=np.asarray(z, np.float64),

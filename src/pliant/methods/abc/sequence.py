@@ -70,9 +70,9 @@ class AbstractSMC(AbstractABC):
         """What turns a distance into a pseudo-likelihood."""
 
     @property
-    def n_particles(self) -> int:
-        """``n_params``."""
-        return self.n_params
+    def n_kept(self) -> int:
+        """``n_particles``."""
+        return self.n_particles
 
     @abc.abstractmethod
     def move(
@@ -90,7 +90,7 @@ class AbstractSMC(AbstractABC):
             return self._first(key, problem, state)
         resample_key, move_key = jax.random.split(key)
         population = self._shrunk(state.population)
-        if population.ess < self.resample_below * self.n_params:
+        if population.ess < self.resample_below * self.n_particles:
             population = resampled(resample_key, population)
         moved = self.move(move_key, problem, state, population)
         state = dataclasses.replace(moved.state, population=moved.population)
@@ -105,11 +105,11 @@ class AbstractSMC(AbstractABC):
 
     def _first(self, key: Key[Array, ""], problem: Problem, state: ABCState) -> Outcome:
         population, measurement, state = self.prior_population(key, problem, state)
-        cost = self.n_params * self.draws(problem)
+        cost = self.n_particles * self.draws(problem)
         n_usable = int(population.alive.sum())
         if n_usable < FEWEST_PARTICLES:
             row = distance_row(measurement)
-            return Outcome(state, row, cost, nothing_usable(n_usable, self.n_params))
+            return Outcome(state, row, cost, nothing_usable(n_usable, self.n_particles))
         population = self._shrunk(population)
         row = population_row(population, 1.0) | distance_row(measurement)
         state = dataclasses.replace(state, population=population)

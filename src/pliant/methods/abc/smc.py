@@ -27,8 +27,8 @@ class SMCABC(AbstractSMC):
 
     Args:
         rounds: The most rounds T.
-        n_params: The number of particles K.
-        n_sims: Draws for each particle, the paper's M; None for N.
+        n_particles: The number of particles K.
+        n_draws: Draws for each particle, the paper's M; None for N.
         discrepancy: The distance D between sets.
         kernel: What turns a distance into a pseudo-likelihood.
         alpha: The share of the effective sample size that a new bandwidth keeps.
@@ -41,8 +41,8 @@ class SMCABC(AbstractSMC):
     """
 
     rounds: int = eqx.field(static=True, default=200)
-    n_params: int = eqx.field(static=True, default=1000)
-    n_sims: int | None = eqx.field(static=True, default=None)
+    n_particles: int = eqx.field(static=True, default=1000)
+    n_draws: int | None = eqx.field(static=True, default=None)
     discrepancy: AbstractDiscrepancy = MMD()
     kernel: AbstractKernel = UniformKernel()
     alpha: float = eqx.field(static=True, default=0.9)
@@ -61,8 +61,8 @@ class SMCABC(AbstractSMC):
 
     @property
     def sets_per_round(self) -> int:
-        """``n_params``."""
-        return self.n_params
+        """``n_particles``."""
+        return self.n_particles
 
     def move(
         self, key: Key[Array, ""], problem: Problem, state: ABCState, population: Population

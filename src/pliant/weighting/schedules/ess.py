@@ -10,11 +10,11 @@ from pliant._checks import check_real
 from pliant._importance import effective_sample_size
 from pliant.discrepancies.particles import Particles
 from pliant.weighting.kernels import AbstractKernel
-from pliant.weighting.schedules.base import AbstractBandwidth
-from pliant.weighting.weights import Temper, full_temper, log_weights
+from pliant.weighting.schedules.base import AbstractSchedule
+from pliant.weighting.weights import Tempering, full_tempering, log_weights
 
 
-class EffectiveSampleSize(AbstractBandwidth):
+class EffectiveSampleSize(AbstractSchedule):
     """beta_t is the smallest bandwidth that leaves ``fraction * K`` effective particles.
 
     It never rises, and never falls below the target. The weights are ``p L / q`` in full:
@@ -31,8 +31,8 @@ class EffectiveSampleSize(AbstractBandwidth):
         check_real("fraction", self.fraction, above=0, below=1)
 
     def step(
-        self, particles: Particles, kernel: AbstractKernel, beta: float, last: Temper | None
-    ) -> Temper:
+        self, particles: Particles, kernel: AbstractKernel, beta: float, last: Tempering | None
+    ) -> Tempering:
         """Solve ``ESS(beta_t) = fraction K`` between the target and the last bandwidth.
 
         Where earlier rounds are reused, K is the effective number of those drawn from the proposal.
@@ -43,18 +43,18 @@ class EffectiveSampleSize(AbstractBandwidth):
         wanted = self.fraction * drawn
 
         def shortfall(log_bandwidth: float) -> float:
-            temper = full_temper(math.exp(log_bandwidth), beta)
-            return wanted - effective_sample_size(log_weights(particles, kernel, temper, beta))
+            tempering = full_tempering(math.exp(log_bandwidth), beta)
+            return wanted - effective_sample_size(log_weights(particles, kernel, tempering, beta))
 
         low, high = math.log(beta), self._highest(particles, beta, last)
         if shortfall(low) <= 0 or high <= low:
-            return full_temper(beta, beta)
+            return full_tempering(beta, beta)
         if shortfall(high) >= 0:
-            return full_temper(math.exp(high), beta)
+            return full_tempering(math.exp(high), beta)
         found = root_scalar(shortfall, bracket=(low, high)).root
-        return full_temper(math.exp(found), beta)
+        return full_tempering(math.exp(found), beta)
 
-    def _highest(self, particles: Particles, beta: float, last: Temper | None) -> float:
+    def _highest(self, particles: Particles, beta: float, last: Tempering | None) -> float:
         if last is not None:
             return math.log(last.bandwidth)
         usable = particles.distance[np.isfinite(particles.distance)]

@@ -2,15 +2,15 @@
 
 from pliant.discrepancies.particles import Particles
 from pliant.weighting.kernels import AbstractKernel
-from pliant.weighting.schedules.base import AbstractBandwidth
-from pliant.weighting.weights import Temper, full_temper
+from pliant.weighting.schedules.base import AbstractSchedule
+from pliant.weighting.weights import Tempering, full_tempering
 
 
-class Fixed(AbstractBandwidth):
+class Fixed(AbstractSchedule):
     """The target bandwidth from the first round on: plain importance weights ``p L / q``."""
 
     def step(
-        self, particles: Particles, kernel: AbstractKernel, beta: float, last: Temper | None
-    ) -> Temper:
+        self, particles: Particles, kernel: AbstractKernel, beta: float, last: Tempering | None
+    ) -> Tempering:
         """Always ``beta``."""
-        return full_temper(beta, beta)
+        return full_tempering(beta, beta)

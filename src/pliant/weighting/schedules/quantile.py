@@ -6,11 +6,11 @@ import numpy as np
 from pliant._checks import check_real
 from pliant.discrepancies.particles import Particles
 from pliant.weighting.kernels import AbstractKernel
-from pliant.weighting.schedules.base import AbstractBandwidth
-from pliant.weighting.weights import Temper, full_temper
+from pliant.weighting.schedules.base import AbstractSchedule
+from pliant.weighting.weights import Tempering, full_tempering
 
 
-class Quantile(AbstractBandwidth):
+class Quantile(AbstractSchedule):
     """beta_t is the alpha-quantile of the round's distances above the smallest one.
 
     It never rises, and never falls below the target. The weights are ``p L / q`` in full.
@@ -25,10 +25,10 @@ class Quantile(AbstractBandwidth):
         check_real("alpha", self.alpha, above=0, below=1)
 
     def step(
-        self, particles: Particles, kernel: AbstractKernel, beta: float, last: Temper | None
-    ) -> Temper:
+        self, particles: Particles, kernel: AbstractKernel, beta: float, last: Tempering | None
+    ) -> Tempering:
         """The quantile of the usable distances, measured from their minimum."""
         usable = particles.distance[np.isfinite(particles.distance)]
         rule = float(np.quantile(usable, self.alpha) - usable.min()) if usable.size else np.inf
         before = np.inf if last is None else last.bandwidth
-        return full_temper(max(beta, min(rule, before)), beta)
+        return full_tempering(max(beta, min(rule, before)), beta)

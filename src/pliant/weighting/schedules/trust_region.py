@@ -10,11 +10,11 @@ from pliant._checks import check_real
 from pliant._importance import divergence_from_uniform
 from pliant.discrepancies.particles import Particles
 from pliant.weighting.kernels import AbstractKernel
-from pliant.weighting.schedules.base import AbstractBandwidth
-from pliant.weighting.weights import Temper, log_weights
+from pliant.weighting.schedules.base import AbstractSchedule
+from pliant.weighting.weights import Tempering, log_weights
 
 
-class TrustRegion(AbstractBandwidth):
+class TrustRegion(AbstractSchedule):
     """The largest step whose KL from the proposal stays within ``epsilon`` nats (section 3.2).
 
     With the target ``p L`` and the proposal q, the paper's weights are ``(p L / q)^a``, where
@@ -46,22 +46,22 @@ class TrustRegion(AbstractBandwidth):
             raise ValueError(f"path: expected one of {', '.join(_PATHS)}, got {self.path!r}.")
 
     def step(
-        self, particles: Particles, kernel: AbstractKernel, beta: float, last: Temper | None
-    ) -> Temper:
-        """The temper whose achieved KL is epsilon, or the full step where that is shorter."""
+        self, particles: Particles, kernel: AbstractKernel, beta: float, last: Tempering | None
+    ) -> Tempering:
+        """The tempering whose achieved KL is epsilon, or the full step where that is shorter."""
 
         def excess(power: float, exponent: float, epsilon: float) -> float:
-            log_w = log_weights(particles, kernel, _temper(power, exponent, beta), beta)
+            log_w = log_weights(particles, kernel, _tempering(power, exponent, beta), beta)
             return divergence_from_uniform(log_w, particles.log_base) - epsilon
 
         level = 0.0 if last is None else last.level
         if self.path == "paper":
             a = _largest(lambda a: excess(a, a, self.epsilon))
-            return _temper(a, a, beta, level + a * (1 - level))
+            return _tempering(a, a, beta, level + a * (1 - level))
 
         if self.path == "prior":
             level = _largest(lambda level: excess(1.0, level, self.epsilon))
-            return _temper(1.0, level, beta, level)
+            return _tempering(1.0, level, beta, level)
 
         c = _largest(lambda c: excess(c, c * level, self.epsilon * _CORRECTION))
         step = (1 - level) * _largest(
@@ -69,16 +69,16 @@ class TrustRegion(AbstractBandwidth):
         )
         if level + step == 1:  # what the last step leaves of epsilon goes to the correction
             c = max(c, _largest(lambda c: excess(c, c * level + step, self.epsilon)))
-        return _temper(c, c * level + step, beta, level + step)
+        return _tempering(c, c * level + step, beta, level + step)
 
 
 _PATHS = ("paper", "corrected", "prior")
 
 
-def _temper(power: float, exponent: float, beta: float, level: float = 1.0) -> Temper:
+def _tempering(power: float, exponent: float, beta: float, level: float = 1.0) -> Tempering:
     """Weights ``(p / q)^power L^exponent``."""
     bandwidth = beta / exponent if exponent > 0 else float("inf")
-    return Temper(power=power, bandwidth=bandwidth, level=level)
+    return Tempering(power=power, bandwidth=bandwidth, level=level)
 
 
 def _largest(excess: Callable[[float], float]) -> float:
