@@ -11,7 +11,8 @@ import pytest
 
 import pliant
 from pliant._devices import share_out
-from pliant.discrepancies.measured import measure_parameters
+from pliant.discrepancies.base import RoundOptions
+from pliant.discrepancies.measured import MeasuredState, measure_parameters
 
 DISCREPANCIES = {
     "features": pliant.MMD(most_partners=5),
@@ -26,16 +27,15 @@ def distances() -> dict[str, np.ndarray]:
     found = {}
     for name, discrepancy in DISCREPANCIES.items():
         discrepancy = discrepancy.for_sizes(20, 10)
-        state = discrepancy.prepare(problem.observed)
-        key = jax.random.key(1)
-        measurement, _ = measure_parameters(key, problem, discrepancy, state, z, 20)
+        state = MeasuredState(discrepancy, discrepancy.prepare(problem.observed))
+        measurement = measure_parameters(jax.random.key(1), problem, state, z, RoundOptions(20))
         found[name] = measurement.distance
     return found
 
 
 def places() -> int:
     """The number of devices that hold a part of the result."""
-    doubled = jax.jit(lambda a: share_out(lambda a, b: (b * a, b), a, jnp.array(2.0))[0])
+    doubled = jax.jit(lambda a: share_out(lambda a, b: b * a, a, jnp.array(2.0)))
     result = doubled(jnp.arange(6.0))
     np.testing.assert_array_equal(result, 2 * np.arange(6.0))
     return len(result.sharding.device_set)

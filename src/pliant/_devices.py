@@ -15,18 +15,18 @@ _AXIS = "parameters"
 
 
 def share_out(
-    function: Callable[[PyTree, PyTree], tuple[PyTree, PyTree]], mapped: PyTree, common: PyTree
-) -> tuple[PyTree, PyTree]:
+    function: Callable[[PyTree, PyTree], PyTree], mapped: PyTree, common: PyTree
+) -> PyTree:
     """``function(mapped, common)``, on every device for its own part of the parameters.
 
-    To be called under ``jit``. Parameters do not see each other, so that the result does not
+    To be called under ``jit``. Parameters are independent of each other, so the result does not
     depend on the number of devices; with one device it is a plain call.
 
     Args:
         function: Maps arrays with a leading axis of parameters, and others, to arrays with the
-            same leading axis, and others, of which the first device's are kept.
-        mapped: Arrays whose leading axis is shared out; it is filled up with its last element
-            to a multiple of the number of devices.
+            same leading axis.
+        mapped: Arrays whose leading axis is shared out; it is padded with its last element to a
+            multiple of the number of devices.
         common: Arrays that every device gets.
     """
     devices = jax.local_devices()
@@ -34,16 +34,16 @@ def share_out(
         return function(mapped, common)
     size = jax.tree.leaves(mapped)[0].shape[0]
     rows = jnp.minimum(jnp.arange(size + -size % len(devices)), size - 1)
-    shared, whole = PartitionSpec(_AXIS), PartitionSpec()
+    shared = PartitionSpec(_AXIS)
     on_devices: Any = jax.shard_map(
         function,
         mesh=Mesh(np.array(devices), (_AXIS,)),
-        in_specs=(shared, whole),
-        out_specs=(shared, whole),
-        check_vma=False,  # the others need not agree
+        in_specs=(shared, PartitionSpec()),
+        out_specs=shared,
+        check_vma=False,
     )
-    results, others = on_devices(jax.tree.map(lambda leaf: leaf[rows], mapped), common)
-    return jax.tree.map(lambda leaf: leaf[:size], results), others
+    results = on_devices(jax.tree.map(lambda leaf: leaf[rows], mapped), common)
+    return jax.tree.map(lambda leaf: leaf[:size], results)
 
 
 def keep_compiled_code() -> None:

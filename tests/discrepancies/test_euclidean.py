@@ -2,7 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pliant.discrepancies import Euclidean
+from pliant.discrepancies.euclidean import Euclidean
 
 KEY = jax.random.key(0)
 
@@ -11,7 +11,7 @@ def test_one_draw_and_one_observation_give_the_squared_error():
     x = jnp.array([[[1.0, 2.0]], [[3.0, 4.0]]])
     discrepancy = Euclidean()
     state = discrepancy.prepare(jnp.array([[1.0, 1.0]]))
-    distances, _ = discrepancy.measure(KEY, state, None, x, jnp.ones((2, 1), bool))
+    distances, _ = discrepancy.measure(state, x, jnp.ones((2, 1), bool))
     np.testing.assert_array_equal(distances, [1.0, 13.0])
 
 
@@ -21,7 +21,7 @@ def test_larger_sets_give_the_squared_error_of_the_means():
     ok = rng.random((3, 8)) < 0.7
     discrepancy = Euclidean()
     distances, _ = discrepancy.measure(
-        KEY, discrepancy.prepare(jnp.asarray(observed)), None, jnp.asarray(x), jnp.asarray(ok)
+        discrepancy.prepare(jnp.asarray(observed)), jnp.asarray(x), jnp.asarray(ok)
     )
     expected = [
         np.square(s[o].mean(0) - observed.mean(0)).sum() for s, o in zip(x, ok, strict=True)

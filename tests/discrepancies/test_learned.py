@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import norm, poisson
 
 import pliant
-from pliant.discrepancies.view import View
+from pliant.problem.scale import Standardise
 from pliant.problem.sets import simulate_sets
 
 TRAINING = pliant.Training(steps=600, rate=3e-3, every=100, patience=6)
@@ -79,7 +79,7 @@ def test_several_networks_count_by_their_held_out_likelihood(trained):
     assert state.shares.min() > 0.1  # all are trained on the same draws
     values = [network.log_values(jnp.ones((2, 1)), jnp.ones((4, 1))) for network in state.networks]
     assert len(np.unique(np.asarray(values))) == kind.networks  # but not the same
-    assert 1 < row["accord"] <= 2  # both rounds were at the prior
+    assert 1 < row["agreeing_rounds"] <= 2  # both rounds were at the prior
 
 
 def test_an_average_is_nearer_than_its_networks(trained):
@@ -102,19 +102,19 @@ def test_an_average_is_nearer_than_its_networks(trained):
 @pytest.mark.parametrize("trained", ["likelihood"], indirect=True)
 def test_a_gaussian_is_used_where_splines_gain_nothing(trained):
     _, state, _ = trained
-    assert all(network.is_plain for network in state.networks)
+    assert all(network.use_gaussian for network in state.networks)
 
 
-def test_the_same_network_from_another_view(trained):
+def test_the_same_network_for_parameters_standardised_anew(trained):
     _, state, _ = trained
     rng = np.random.default_rng(0)
-    seen = jnp.asarray(rng.normal(size=(40, 4)), float)  # of z and theta
-    view = View(jnp.array([0.5, -0.3, 0.0, 1.0]), jnp.array([0.2, 3.0, 1.0, 0.7]))
+    features = jnp.asarray(rng.normal(size=(40, 4)), float)  # of z and theta
+    standardise = Standardise(jnp.array([0.5, -0.3, 0.0, 1.0]), jnp.array([0.2, 3.0, 1.0, 0.7]))
     u = jnp.asarray(rng.normal(size=(2, 40)), float)
-    log_values = eqx.filter_jit(lambda network, view: network.log_values(u, view(seen).T))
+    log_values = eqx.filter_jit(lambda network, scale: network.log_values(u, scale(features).T))
     np.testing.assert_allclose(
-        log_values(state.seen_from(view)[0], view),
-        log_values(state.networks[0], state.view),
+        log_values(state.networks_for(standardise)[0], standardise),
+        log_values(state.networks[0], state.standardise),
         atol=2e-3,
     )
 

@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pliant.discrepancies import MMD, PAPER_LENGTHSCALES
-from pliant.discrepancies.mmd import product_plan
+from pliant.discrepancies.lengthscales import PAPER_LENGTHSCALES
+from pliant.discrepancies.mmd import MMD, product_plan
 
 KEY = jax.random.key(0)
 
@@ -34,7 +34,7 @@ def random_sets(K, M, N, d, spread, seed=0):
 
 def measure(discrepancy, observed, x, ok=None):
     ok = jnp.ones(x.shape[:2], bool) if ok is None else ok
-    return np.asarray(discrepancy.measure(KEY, discrepancy.prepare(observed), None, x, ok)[0])
+    return np.asarray(discrepancy.measure(discrepancy.prepare(observed), x, ok)[0])
 
 
 # Weights are exp(-D / 1e-3), so an error of 3e-6 in D is one of 0.3 % in a weight. Measured errors
@@ -116,7 +116,7 @@ def test_it_is_unbiased():
     discrepancy = MMD(lengthscales=(1.0,))
     ok = jnp.ones((80, 5), bool)
     distances = [
-        discrepancy.measure(KEY, discrepancy.prepare(y), None, x[80 * i : 80 * (i + 1)], ok)[0]
+        discrepancy.measure(discrepancy.prepare(y), x[80 * i : 80 * (i + 1)], ok)[0]
         for i, y in enumerate(observed)
     ]
     means = np.mean(distances, 1)
@@ -158,7 +158,7 @@ def test_memory_is_bounded(K, M, N, d):
     x, ok = jax.ShapeDtypeStruct((K, M, d), jnp.float32), jax.ShapeDtypeStruct((K, M), bool)
 
     def distances(x, ok):
-        return discrepancy.measure(KEY, state, None, x, ok)[0]
+        return discrepancy.measure(state, x, ok)[0]
 
     used = jax.jit(distances).lower(x, ok).compile().memory_analysis().temp_size_in_bytes
     # Two padded copies of the draws, and blocks of a few megabytes; never all the pairs.

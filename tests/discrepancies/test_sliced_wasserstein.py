@@ -3,8 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pliant.discrepancies import SlicedWasserstein
-from pliant.discrepancies.sliced_wasserstein import merged_steps, sort_columns
+from pliant.discrepancies.sliced_wasserstein import SlicedWasserstein, merged_steps, sort_columns
 
 KEY = jax.random.key(0)
 
@@ -25,7 +24,7 @@ def test_against_repeated_values(M, N):
     ok[:, 0] = True
     discrepancy = SlicedWasserstein(n_projections=15)
     state = discrepancy.prepare(observed)
-    distances, _ = discrepancy.measure(KEY, state, None, x, jnp.asarray(ok))
+    distances, _ = discrepancy.measure(state, x, jnp.asarray(ok))
     directions = np.asarray(state.directions, float)
     expected = [
         np.mean([plain_distance(s[o] @ w, np.asarray(observed, float) @ w) for w in directions.T])
@@ -52,7 +51,7 @@ def test_one_feature_is_the_exact_distance():
     discrepancy = SlicedWasserstein(n_projections=1)
     state = discrepancy.prepare(jnp.asarray(observed, jnp.float32))
     ok = jnp.ones((1, 9), bool)
-    distances, _ = discrepancy.measure(KEY, state, None, jnp.asarray(x, jnp.float32), ok)
+    distances, _ = discrepancy.measure(state, jnp.asarray(x, jnp.float32), ok)
     np.testing.assert_allclose(distances[0], plain_distance(x[0, :, 0], observed[:, 0]), rtol=1e-5)
 
 
@@ -75,4 +74,4 @@ def test_sets_too_large_to_count_levels_are_an_error():
     state = discrepancy.prepare(jnp.zeros((2**12, 1)))
     x, ok = jax.ShapeDtypeStruct((1, 2**19, 1), float), jax.ShapeDtypeStruct((1, 2**19), bool)
     with pytest.raises(ValueError, match=r"x: expected M \* N below"):
-        jax.eval_shape(lambda x, ok: discrepancy.measure(KEY, state, None, x, ok), x, ok)
+        jax.eval_shape(lambda x, ok: discrepancy.measure(state, x, ok), x, ok)

@@ -7,8 +7,10 @@ import numpyro.distributions as dist
 import pytest
 
 import pliant
-from pliant.discrepancies.particles import Particles
+from pliant.discrepancies.base import Particles, RoundOptions
+from pliant.discrepancies.measured import MeasuredState, measure_parameters
 from pliant.methods.pli_report import is_settled
+from pliant.problem.scale import feature_divisors
 
 N = 20
 NOISE = 0.5
@@ -160,14 +162,12 @@ def test_history_has_what_the_paper_plots(problem):
 
 def test_standard_error_is_that_of_repeated_simulation(problem):
     """Split halves of one set of draws tell how distances of new sets would spread."""
-    from pliant.discrepancies.measured import measure_parameters
-
     discrepancy = pliant.MMD()
-    state = discrepancy.prepare(problem.observed)
+    state = MeasuredState(discrepancy, discrepancy.prepare(problem.observed))
     z = jnp.tile(problem.prior.sample(jax.random.key(0), 1), (256, 1))
-    measured, _ = measure_parameters(jax.random.key(1), problem, discrepancy, state, z, 20)
+    measured = measure_parameters(jax.random.key(1), problem, state, z, RoundOptions(20))
     # both are estimated from 256 sets: relative errors of some ten per cent
-    assert np.sqrt(measured.noise.mean()) == pytest.approx(measured.distance.std(), rel=0.3)
+    assert measured.row["distance_se"] == pytest.approx(measured.distance.std(), rel=0.3)
 
 
 def test_a_simulator_that_only_fails_ends_in_a_status():
@@ -216,12 +216,10 @@ def test_scales_make_units_irrelevant(problem, scale, pilot):
 
 def test_auto_scale_falls_back_to_a_pilot(problem):
     """Few observations, or a feature that does not vary, say nothing about the spread."""
-    from pliant.discrepancies.feature_scale import feature_scale
-
     prior = {"mu": dist.Normal(0, 1).expand([2]).to_event(1)}
     constant = problem.observed.at[:, 1].set(0.0)
     few, flat = (
-        feature_scale(jax.random.key(0), pliant.Problem(prior, simulator, x))
+        feature_divisors(jax.random.key(0), pliant.Problem(prior, simulator, x))
         for x in (problem.observed[:3], constant)
     )
     assert few[1] == flat[1] == 1024

@@ -9,9 +9,8 @@ import pytest
 import pliant
 from pliant._importance import divergence_from_uniform, effective_sample_size, normalise
 from pliant.densities.gaussian import GaussianDensity
-from pliant.discrepancies.particles import Particles
-from pliant.run.budget import within_budget
-from pliant.weighting.reuse import Earlier, pooled
+from pliant.discrepancies.base import Particles
+from pliant.weighting.reuse import EarlierRound, pooled
 
 
 def simulator(key, theta):
@@ -28,7 +27,7 @@ def problem():
 
 
 def fitted(problem, budget, **options):
-    return within_budget(pliant.PLI(**options), problem, budget)
+    return pliant.PLI(**options).within_budget(problem, budget)
 
 
 def test_a_budget_picks_fewer_parameters_and_draws(problem):
@@ -41,7 +40,7 @@ def test_a_budget_picks_fewer_parameters_and_draws(problem):
     for budget in (1000, 5000, 10**5, 10**6):
         method = fitted(problem, budget)
         assert method.rounds * method.simulations_per_round(problem) <= budget
-    assert fitted(problem, None) == fitted(problem, 10**9) == pliant.PLI()
+    assert fitted(problem, 10**9) == pliant.PLI()
 
 
 def test_what_is_given_stays(problem):
@@ -50,16 +49,16 @@ def test_what_is_given_stays(problem):
     both = {"n_particles": 40, "n_draws": 7}
     assert fitted(problem, 2000, **both) == pliant.PLI(**both)
     assert fitted(problem, 20_000, projection="i").reuse == 0
-    learned = within_budget(pliant.PLI.accurate(), problem, 20_000)
+    learned = pliant.PLI.accurate().within_budget(problem, 20_000)
     assert learned.rounds * learned.simulations_per_round(problem) <= 20_000
     assert learned.reuse == 0
     sampler = pliant.SMCABC()
-    assert within_budget(sampler, problem, 20_000) is sampler
+    assert sampler.within_budget(problem, 20_000) is sampler
 
 
 def test_the_pilot_is_within_the_budget():
     few = pliant.Problem({"mu": dist.Normal(0, 1)}, lambda k, t: t["mu"][None], np.zeros((3, 1)))
-    method = within_budget(pliant.PLI(), few, 3000)
+    method = pliant.PLI().within_budget(few, 3000)
     assert 1024 + method.rounds * method.simulations_per_round(few) <= 3000
 
 
@@ -86,7 +85,7 @@ def gaussian(mean, sd):
 def earlier(key, density, n=4000):
     z = np.asarray(density.sample(key, n), np.float64)
     zeros = np.zeros(n)
-    return Earlier(density, Particles(z, zeros, zeros, z[:, 0] ** 2, zeros))
+    return EarlierRound(density, Particles(z, zeros, zeros, z[:, 0] ** 2, zeros))
 
 
 def test_pooled_particles_stand_for_the_newest_proposal(problem):

@@ -18,15 +18,17 @@ import pliant
 import pliant.run.ledger
 from pliant import _files as files
 from pliant._files import InUseError
-from pliant.discrepancies.learned import Draws, LearnedState
+from pliant.discrepancies.draws import RoundDraws
+from pliant.discrepancies.ensemble import Ensemble
+from pliant.discrepancies.learned import LearnedState
+from pliant.discrepancies.measured import MeasuredState
 from pliant.discrepancies.mmd import MMD
-from pliant.discrepancies.view import View
 from pliant.methods.abc.population import Population
 from pliant.methods.abc.rejection import Accepted
 from pliant.methods.abc.sampler import ABCState
 from pliant.methods.apt import APTState
 from pliant.methods.pli import PLIState
-from pliant.problem.scale import Squash
+from pliant.problem.scale import Squash, Standardise
 from pliant.run.checkpoint import read_checkpoint, write_checkpoint
 from pliant.run.folder import RunStore
 from pliant.weighting.weights import Tempering, full_tempering
@@ -247,20 +249,20 @@ def _is_shape(leaf):
 
 def learned_state(discrepancy, problem):
     network = shaped(lambda: discrepancy.untrained(jax.random.key(1), problem, 4))
-    view = View(jnp.zeros(4), jnp.ones(4))
     x = np.ones((3, 4, 2), np.float32)
-    draws = Draws(np.ones((3, 4), np.float32), x, np.ones((3, 4), bool))
+    draws = RoundDraws(np.ones((3, 4), np.float32), x, np.ones((3, 4), bool))
     squash = Squash(jnp.zeros(2), jnp.ones(2))
-    return LearnedState(
+    ensemble = Ensemble(
         squash=squash,
         theta_squash=squash,
         counts=np.array([True, False]),
         draws=(draws, draws),
-        view=view,
+        standardise=Standardise(jnp.zeros(4), jnp.ones(4)),
         networks=(network, network),
         shares=np.array([0.7, 0.3]),
-        in_accord=1.4,
+        agreeing_rounds=1.4,
     )
+    return LearnedState(ensemble, shaped(lambda: pliant.SplineFlow().skeleton(2)))
 
 
 def states(problem):
@@ -271,14 +273,15 @@ def states(problem):
     for kind in (pliant.LikelihoodKL(), pliant.RatioKL(embedding=pliant.Concatenation())):
         learned = learned_state(kind, problem)
         yield PLIState(
-            kind, learned, None, 0.1, density=flow, tempering=full_tempering(0.1, 0.1), noisy=True
+            learned, None, 0.1, density=flow, tempering=full_tempering(0.1, 0.1), noisy=True
         )
     tempering = Tempering(0.5, float("inf"), level=0.0)
-    yield PLIState(mmd, mmd.prepare(problem.observed), None, 0.1, tempering=tempering)
+    measured = MeasuredState(mmd, mmd.prepare(problem.observed))
+    yield PLIState(measured, None, 0.1, tempering=tempering)
     numbers = np.linspace(-1, 1, 6)
     population = Population(numbers.reshape(3, 2), *numbers.reshape(2, 3), numbers[:3], np.inf)
     for particles in (population, Accepted(numbers.reshape(3, 2), numbers[:3], 5, 0.1), None):
-        yield ABCState(particles, mmd, mmd.prepare(problem.observed))
+        yield ABCState(particles, measured)
     yield {
         "key": jax.random.key(3),
         "numbers": [1, -0.0, float("nan"), np.float32(0.1), np.int64(7)],

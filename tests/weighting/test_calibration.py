@@ -4,7 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pliant.discrepancies import MMD, Energy
+from pliant.discrepancies.energy import Energy
+from pliant.discrepancies.mmd import MMD
 from pliant.weighting.calibration import calibrated_bandwidth, modes
 
 N = 50

@@ -5,7 +5,7 @@ import pytest
 
 import pliant
 from pliant._importance import divergence_from_uniform
-from pliant.discrepancies.particles import Particles
+from pliant.discrepancies.base import Particles
 from pliant.weighting.schedules.trust_region import TrustRegion
 from pliant.weighting.weights import log_weights
 

@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from pliant._importance import divergence_from_uniform, effective_sample_size
-from pliant.discrepancies.particles import Particles
+from pliant.discrepancies.base import Particles
 from pliant.weighting.kernels import ExponentialKernel
 from pliant.weighting.schedules.ess import EffectiveSampleSize
 from pliant.weighting.schedules.fixed import Fixed

@@ -69,14 +69,14 @@ def run_target(
     try:
         with Console(stderr=True).status("loading"):
             from pliant._devices import keep_compiled_code
-            from pliant.run.budget import within_budget
             from pliant.run.infer import infer
 
             keep_compiled_code()
             target = read_target(text, n_obs, seed)
             problem = target.problem
             inference = build_method(method, problem.n_obs, **options)
-            inference = within_budget(inference, problem, budget["max_simulations"])
+            if budget["max_simulations"] is not None:
+                inference = inference.within_budget(problem, budget["max_simulations"])
         _announce(out, target, inference)
         with on_dask(problem, dask) as spread:
             made = begin_folder(folder, target, inference, seed, given)

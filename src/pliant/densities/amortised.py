@@ -1,5 +1,6 @@
 """A posterior for any observed set: a conditional flow behind an embedding network."""
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -8,7 +9,6 @@ from jaxtyping import Array, Float, Key
 
 from pliant.densities.base import AbstractDensity
 from pliant.densities.conditional_flow import ConditionalFlow
-from pliant.problem.scale import Squash
 
 
 class AmortisedDensity(AbstractDensity):
@@ -16,7 +16,8 @@ class AmortisedDensity(AbstractDensity):
 
     flow: ConditionalFlow
     network: Any
-    squash: Squash
+    squash: Callable[[Array], Array]
+    """Standardises observations for the network."""
     observed: Float[Array, "N *event"]
 
     @property

@@ -1,24 +1,12 @@
-"""Distances between the observed set and simulated sets."""
+"""From a proposal to particles with their distances D(theta).
 
-from pliant.discrepancies.base import AbstractDiscrepancy
-from pliant.discrepancies.energy import Energy
-from pliant.discrepancies.euclidean import Euclidean
-from pliant.discrepancies.lengthscales import PAPER_LENGTHSCALES
-from pliant.discrepancies.mmd import MMD
-from pliant.discrepancies.random_features import RandomFeatureMMD
-from pliant.discrepancies.scaling import pilot_scale, with_scale
-from pliant.discrepancies.sliced_wasserstein import SlicedWasserstein
-from pliant.discrepancies.wasserstein import Wasserstein
+In comes a proposal and the parameters that a method drew from it; out come particles with their
+distances to the observed set, and what the round cost. Read first ``base``, the one contract.
 
-__all__ = [
-    "MMD",
-    "PAPER_LENGTHSCALES",
-    "AbstractDiscrepancy",
-    "Energy",
-    "Euclidean",
-    "RandomFeatureMMD",
-    "SlicedWasserstein",
-    "Wasserstein",
-    "pilot_scale",
-    "with_scale",
-]
+Measured discrepancies simulate a set with each parameter and compare it: ``measured``, then
+``mmd`` (``pairs``, ``lengthscales``), ``random_features``, ``energy``, ``wasserstein``,
+``sliced_wasserstein``, ``euclidean``; ``blocks`` maps them over many sets.
+
+Learned ones train networks on single draws and evaluate them: ``learned``, then ``draws`` (what
+the networks are trained on), ``ensemble`` (the networks), ``likelihood_kl``, ``ratio_kl``.
+"""

@@ -1,86 +1,181 @@
-"""What every discrepancy does: compare simulated sets with the observed set."""
+"""The one contract of discrepancies: a proposal becomes particles with their distances."""
 
 import abc
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
-from jaxtyping import Array, Bool, Float, Key, PyTree
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from pliant.densities.base import AbstractDensity
+from pliant.problem.problem import Problem
+
+
+class Particles(eqx.Module):
+    """What one round knows of its K parameters, in double precision.
+
+    The proposal's log q is computed once, when the parameters are drawn, and travels
+    with them; in round one it is the prior's.
+    """
+
+    z: Float[np.ndarray, "K dim"]
+    log_prior: Float[np.ndarray, " K"]
+    log_q: Float[np.ndarray, " K"]
+    distance: Float[np.ndarray, " K"]
+    """D(observed, simulated); infinite where too few draws are usable."""
+    log_partition: Float[np.ndarray, " K"]
+    """log Z(theta) of the pseudo-likelihood; zero where it is taken as constant."""
+    log_base: Float[np.ndarray, " K"] | None = None
+    """Log-weights that make the particles a sample of the proposal; None if they are one
+    already."""
+
+
+class Proposal(eqx.Module):
+    """What a round draws its parameters from."""
+
+    density: AbstractDensity
+    """The last round's posterior; the prior in round one."""
+    level: float
+    """How much of the pseudo-likelihood the density contains, from 0 (the prior) to 1."""
+
+    def particles(
+        self,
+        problem: Problem,
+        z: Float[Array, "K dim"],
+        distance: Float[np.ndarray, " K"],
+        log_partition: Float[np.ndarray, " K"] | None = None,
+    ) -> Particles:
+        """Draws of the proposal with their distances and densities."""
+        return Particles(
+            z=np.asarray(z, np.float64),
+            log_prior=np.asarray(problem.prior.log_prob(z), np.float64),
+            log_q=np.asarray(self.density.log_prob(z), np.float64),
+            distance=distance,
+            log_partition=np.zeros(len(z)) if log_partition is None else log_partition,
+        )
+
+
+class RoundOptions(NamedTuple):
+    """How a method wants a proposal to be evaluated."""
+
+    n_draws: int
+    """M, the draws for each parameter."""
+    chunk_size: int | None = None
+    """Parameters that are simulated at a time; None bounds the memory."""
+    influences: bool = False
+    """Whether the influences of single observations are wanted."""
+    log_partition: Callable[[Array, Array], np.ndarray] | None = None
+    """Gives log Z of simulated sets ``x: (K, M, *event)`` with their mask ``ok: (K, M)``."""
+
+
+class Evaluation(NamedTuple):
+    """What a discrepancy finds out about a proposal in one round."""
+
+    particles: Particles
+    state: Any
+    """The discrepancy's state after the round."""
+    simulations: int
+    """How often the simulator was called."""
+    row: dict[str, float | int]
+    """Columns of the round's row in the history."""
+    influences: Float[np.ndarray, "I N"]
+    """``dD / dw_i`` of the first I particles for the weight of each observation, if wanted."""
+
+
+class BudgetedSizes(NamedTuple):
+    """Sizes of a run that keep it within a budget of simulations."""
+
+    rounds: int
+    n_draws: int
+    reuse: int
+    """Earlier rounds whose simulations are used again."""
 
 
 class AbstractDiscrepancy(eqx.Module):
-    """A distance D between the observed set and simulated sets of any size.
+    """Turns a proposal into particles with distances D(theta), round by round.
 
-    It is used in two steps, so that what depends on the observations alone is computed
-    once: ``state = prepare(observed)``, then ``measure`` for each batch of parameters.
+    ``init`` prepares it for a problem; ``evaluate`` then simulates, compares or learns as it
+    likes. To compare simulated sets with the observed one, extend
+    ``AbstractMeasuredDiscrepancy``, which asks for less.
     """
 
-    scale: eqx.AbstractVar[Float[Array, " d"] | None]
-    """Divisors for the features of the flattened event; None compares raw values."""
-    min_draws: ClassVar[int]
-    """The fewest usable draws from which a distance can be estimated."""
+    is_noisy: ClassVar[bool]
+    """Whether a distance depends on the random draws that were made with its own parameter."""
+    has_influences: ClassVar[bool] = False
+    """Whether the influences of single observations are known."""
 
+    @abc.abstractmethod
     def default_beta(self, n_obs: int) -> float:
-        """The target bandwidth that suits the discrepancy.
+        """The target bandwidth that suits the discrepancy."""
 
-        ``0.05 / N`` gives the exact posterior's width on the Gaussian location task for every N.
+    @abc.abstractmethod
+    def default_sizes(self, n_obs: int) -> tuple[int, int]:
+        """The particles K of a round and the draws M for each of them."""
+
+    @abc.abstractmethod
+    def budgeted_sizes(self, problem: Problem, rounds: int, max_simulations: int) -> BudgetedSizes:
+        """Sizes for a budget that the defaults exceed."""
+
+    def simulations_before(self, problem: Problem) -> int:
+        """The simulator calls of ``init``."""
+        return 0
+
+    @abc.abstractmethod
+    def init(self, key: Key[Array, ""], problem: Problem, n_draws: int) -> tuple[Any, int]:
+        """The state before the first round, and the simulator calls that it took.
+
+        Raises:
+            ValueError: If the discrepancy does not fit the problem.
         """
-        return 0.05 / n_obs
-
-    @property
-    def info(self) -> dict[str, float]:
-        """Numbers for every round's row of the history."""
-        return {}
-
-    def for_sizes(self, n_draws: int, n_obs: int) -> "AbstractDiscrepancy":
-        """What compares sets of these sizes: itself, or something cheaper that stands in for it."""
-        return self
 
     @abc.abstractmethod
-    def prepare(self, observed: Float[Array, "N *event"]) -> Any:
-        """Compute, once, everything that depends on the observations alone."""
-
-    @abc.abstractmethod
-    def measure(
+    def evaluate(
         self,
         key: Key[Array, ""],
+        problem: Problem,
         state: Any,
-        thetas: PyTree,
-        x: Float[Array, "K M *event"],
-        ok: Bool[Array, "K M"],
-    ) -> tuple[Float[Array, " K"], Any]:
-        """Distances of ``K`` simulated sets to the observed set.
+        proposal: Proposal,
+        z: Float[Array, "K dim"],
+        options: RoundOptions,
+    ) -> Evaluation:
+        """Simulate with the parameters ``z`` and give particles of the proposal their distances.
 
         Args:
-            key: For discrepancies that draw random numbers.
-            state: What ``prepare`` or the last ``measure`` returned.
-            thetas: The parameters that ``x`` was simulated with, in the prior's structure.
-            x: Simulated sets of ``M`` draws.
-            ok: Which draws are usable; the others count for nothing.
-
-        Returns:
-            The distances, infinite where fewer than ``min_draws`` draws are usable, and the
-            state for the next call.
+            key: For simulations and everything else that is random.
+            problem: With the simulator and the observations.
+            state: What ``init`` or the last ``evaluate`` returned.
+            proposal: What ``z`` was drawn from.
+            z: Parameters.
+            options: The number of draws, and what else is wanted.
         """
 
-
-class AbstractWeighableDiscrepancy(AbstractDiscrepancy):
-    """A distance that is also defined if observations count unequally."""
-
-    @abc.abstractmethod
-    def influences(
-        self, state: Any, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
-    ) -> Float[Array, "K N"]:
-        """``dD / dw_i``: how each distance changes with the weight of each observation.
-
-        A constant of an observation, the same for all sets, may be missing.
-        """
+    def distances_again(
+        self, problem: Problem, state: Any, z: Float[Array, "K dim"]
+    ) -> Float[np.ndarray, " K"] | None:
+        """Distances at any parameters without a simulation; None if that is impossible."""
+        return None
 
 
-def check_draws(discrepancy: AbstractDiscrepancy, n_draws: int) -> None:
-    """Raise a ``ValueError`` if ``n_draws`` draws are too few for the discrepancy."""
-    if n_draws < discrepancy.min_draws:
-        raise ValueError(
-            f"n_draws: {type(discrepancy).__name__} needs at least {discrepancy.min_draws} draws "
-            f"for each parameter, got {n_draws}. Draw more, or use pliant.Euclidean() to compare "
-            "single draws."
-        )
+def distance_columns(
+    distance: Float[np.ndarray, " K"], noise: Float[np.ndarray, " S"], usable: float
+) -> dict[str, float | int]:
+    """The columns of a round's row that its distances fill.
+
+    Args:
+        distance: Of all particles; infinite where it is unknown.
+        noise: Squared standard errors of some distances; empty if they are unknown.
+        usable: The share of usable draws.
+    """
+    known = distance[np.isfinite(distance)]
+    if not known.size:
+        return {"usable": usable}
+    variance = float(np.var(known))
+    error = max(float(np.mean(noise)), 0.0) if noise.size else float("nan")
+    return {
+        "distance_min": float(known.min()),
+        "distance_median": float(np.median(known)),
+        "distance_se": error**0.5,
+        "noise_share": error / variance if variance > 0 else float("inf"),
+        "usable": usable,
+    }

@@ -4,16 +4,16 @@ from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Key, PyTree
+from jaxtyping import Array, Bool, Float
 
-from pliant.discrepancies.base import AbstractWeighableDiscrepancy
+from pliant.discrepancies.measured import AbstractWeighableDiscrepancy
 from pliant.discrepancies.pairs import (
     ObservedPairs,
     observation_means,
     observed_pairs,
     u_statistic,
 )
-from pliant.discrepancies.scaling import as_divisors, as_rows, check_same_features
+from pliant.problem.scale import as_divisors, as_rows, check_same_features
 
 
 class Energy(AbstractWeighableDiscrepancy):
@@ -44,24 +44,19 @@ class Energy(AbstractWeighableDiscrepancy):
 
     @eqx.filter_jit
     def measure(
-        self,
-        key: Key[Array, ""],
-        state: ObservedPairs,
-        thetas: PyTree,
-        x: Float[Array, "K M *event"],
-        ok: Bool[Array, "K M"],
-    ) -> tuple[Float[Array, " K"], ObservedPairs]:
+        self, prepared: ObservedPairs, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
+    ) -> tuple[Float[Array, " K"], dict[str, Array]]:
         """Energy distances of ``K`` simulated sets to the observed set; see the base class."""
         rows = as_rows(x, 2, self.scale)
-        check_same_features(rows, state.points)
-        return u_statistic(_negative_distance, state, rows, ok), state
+        check_same_features(rows, prepared.points)
+        return u_statistic(_negative_distance, prepared, rows, ok), {}
 
     @eqx.filter_jit
     def influences(
-        self, state: ObservedPairs, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
+        self, prepared: ObservedPairs, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
     ) -> Float[Array, "K N"]:
         """Twice the mean distance of an observation to a set's draws; see the base class."""
-        return -2 * observation_means(_negative_distance, state, as_rows(x, 2, self.scale), ok)
+        return -2 * observation_means(_negative_distance, prepared, as_rows(x, 2, self.scale), ok)
 
 
 def _negative_distance(squared: Array) -> Array:

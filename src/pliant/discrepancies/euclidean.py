@@ -4,11 +4,11 @@ from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Key, PyTree
+from jaxtyping import Array, Bool, Float
 
-from pliant.discrepancies.base import AbstractDiscrepancy
 from pliant.discrepancies.blocks import map_blocks
-from pliant.discrepancies.scaling import as_divisors, as_rows, check_same_features
+from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy
+from pliant.problem.scale import as_divisors, as_rows, check_same_features
 
 _BLOCK_VALUES = 2**16
 """Features of all draws in one block."""
@@ -20,7 +20,7 @@ class EuclideanState(eqx.Module):
     mean: Float[Array, " d"]
 
 
-class Euclidean(AbstractDiscrepancy):
+class Euclidean(AbstractMeasuredDiscrepancy):
     r"""Squared Euclidean distance between the means of the two sets.
 
     For one observation and one draw this is the squared error :math:`\lVert x - y \rVert^2`, which
@@ -42,22 +42,17 @@ class Euclidean(AbstractDiscrepancy):
 
     @eqx.filter_jit
     def measure(
-        self,
-        key: Key[Array, ""],
-        state: EuclideanState,
-        thetas: PyTree,
-        x: Float[Array, "K M *event"],
-        ok: Bool[Array, "K M"],
-    ) -> tuple[Float[Array, " K"], EuclideanState]:
+        self, prepared: EuclideanState, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
+    ) -> tuple[Float[Array, " K"], dict[str, Array]]:
         """Squared errors of the means of ``K`` simulated sets; see the base class."""
         rows = as_rows(x, 2, self.scale)
-        check_same_features(rows, state.mean[None])
+        check_same_features(rows, prepared.mean[None])
 
         def distances(rows, ok):
-            errors = jnp.where(ok[..., None], rows - state.mean, 0)
+            errors = jnp.where(ok[..., None], rows - prepared.mean, 0)
             n = jnp.maximum(ok.sum(1), 1)
             return jnp.square(errors.sum(1) / n[:, None]).sum(-1)
 
         block = max(1, _BLOCK_VALUES // rows[0].size)
         squared = map_blocks(distances, rows, ok, block=block)
-        return jnp.where(ok.any(1), squared, jnp.inf), state
+        return jnp.where(ok.any(1), squared, jnp.inf), {}

@@ -12,7 +12,8 @@ from scipy.special import logsumexp
 from pliant._checks import check_integer
 from pliant.densities.conditional_flow import ConditionalFlow
 from pliant.densities.training import Training, train
-from pliant.discrepancies.learned import AbstractLearnedDiscrepancy, AbstractNetwork, Data
+from pliant.discrepancies.draws import TrainingDraws
+from pliant.discrepancies.learned import AbstractLearnedDiscrepancy, AbstractNetwork
 from pliant.problem.problem import Problem
 
 _MOST_NUMBERS = 100  # of an observation
@@ -81,22 +82,23 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
         return LikelihoodNetwork(flow(0), flow(self.layers), jnp.asarray(True))
 
     def trained(
-        self, key: Key[Array, ""], network: "LikelihoodNetwork", data: Data
+        self, key: Key[Array, ""], network: "LikelihoodNetwork", data: TrainingDraws
     ) -> tuple["LikelihoodNetwork", dict[str, Array]]:
         """The Gaussian, and the flow, which begins with the Gaussian of the first round."""
-        plain_key, bent_key = jax.random.split(key)
-        plain, info = train(plain_key, network.plain, data, _loss, _held_out_loss, self.training)
-        bent = network.bent
+        keys, flow = jax.random.split(key), network.flow
+        gaussian, info = train(
+            keys[0], network.gaussian, data, _loss, _held_out_loss, self.training
+        )
         if data.rounds == 1:
-            bent = eqx.tree_at(lambda flow: flow.head, bent, plain.head)
-        bent, bent_info = train(bent_key, bent, data, _loss, _held_out_loss, self.training)
-        is_plain = info["held_out"] <= bent_info["held_out"]
-        info = info if is_plain else bent_info
-        return LikelihoodNetwork(plain, bent, is_plain), info
+            flow = eqx.tree_at(lambda f: f.head, flow, gaussian.head)
+        flow, flow_info = train(keys[1], flow, data, _loss, _held_out_loss, self.training)
+        use_gaussian = info["held_out"] <= flow_info["held_out"]
+        info = info if use_gaussian else flow_info
+        return LikelihoodNetwork(gaussian, flow, use_gaussian), info
 
-    def held_out_loss(self, network: "LikelihoodNetwork", data: Data) -> Float[Array, ""]:
+    def held_out_loss(self, network: "LikelihoodNetwork", data: TrainingDraws) -> Float[Array, ""]:
         """Minus the mean log density."""
-        return _held_out_loss(network.plain if network.is_plain else network.bent, data)
+        return _held_out_loss(network.gaussian if network.use_gaussian else network.flow, data)
 
     def averaged(
         self,
@@ -115,31 +117,31 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
 class LikelihoodNetwork(AbstractNetwork):
     """A conditional density of the observation."""
 
-    plain: ConditionalFlow
-    """A Gaussian: a flow without splines."""
-    bent: ConditionalFlow
-    is_plain: Bool[Array, ""]
-    """Which of the two is used."""
+    gaussian: ConditionalFlow
+    """A flow without splines."""
+    flow: ConditionalFlow
+    use_gaussian: Bool[Array, ""]
+    """Which of the two predicts held-out draws better."""
 
     def log_values(
         self, u: Float[Array, "d B"], condition: Float[Array, "c B"]
     ) -> Float[Array, " B"]:
         """Log densities."""
         return jax.lax.cond(
-            self.is_plain,
-            lambda: self.plain.log_prob(u, condition),
-            lambda: self.bent.log_prob(u, condition),
+            self.use_gaussian,
+            lambda: self.gaussian.log_prob(u, condition),
+            lambda: self.flow.log_prob(u, condition),
         )
 
     def with_condition(
         self, factor: Float[Array, " c"], shift: Float[Array, " c"]
     ) -> "LikelihoodNetwork":
         """The networks' first layers are linear in the condition."""
-        plain, bent = (flow.with_condition(factor, shift) for flow in (self.plain, self.bent))
-        return LikelihoodNetwork(plain, bent, self.is_plain)
+        gaussian, flow = (f.with_condition(factor, shift) for f in (self.gaussian, self.flow))
+        return LikelihoodNetwork(gaussian, flow, self.use_gaussian)
 
 
-def _loss(flow: ConditionalFlow, data: Data, key: Key[Array, ""]) -> Array:
+def _loss(flow: ConditionalFlow, data: TrainingDraws, key: Key[Array, ""]) -> Array:
     """Minus the mean log density of random draws."""
     round_key, param_key, draw_key = jax.random.split(key, 3)
     param = data.batch_params(param_key, data.batch_rounds(round_key, data.batch_size))
@@ -149,7 +151,7 @@ def _loss(flow: ConditionalFlow, data: Data, key: Key[Array, ""]) -> Array:
 
 
 @eqx.filter_jit
-def _held_out_loss(flow: ConditionalFlow, data: Data) -> Array:
+def _held_out_loss(flow: ConditionalFlow, data: TrainingDraws) -> Array:
     param = data.held_out_params
     u, ok = data.u[param].reshape(-1, data.u.shape[2]), data.ok[param].ravel()
     condition = jnp.repeat(data.condition[:, param], data.u.shape[1], axis=1)

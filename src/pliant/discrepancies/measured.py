@@ -1,237 +1,281 @@
-"""Simulate sets for a round's parameters and measure them, in chunks that bound the memory."""
+"""Discrepancies that are measured: simulate a set with each parameter and compare it.
 
-from typing import Any
+Sets are simulated in chunks that bound the memory. A distance depends on its own set alone, so
+the chunk size changes neither the result nor its history.
+"""
+
+import abc
+import dataclasses
+import math
+from typing import Any, ClassVar, NamedTuple, Self
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
 from pliant._devices import share_out
-from pliant.densities.base import AbstractDensity
-from pliant.discrepancies.base import AbstractDiscrepancy, AbstractWeighableDiscrepancy
-from pliant.discrepancies.learned import AbstractLearnedDiscrepancy
-from pliant.discrepancies.particles import Particles
+from pliant.discrepancies.base import (
+    AbstractDiscrepancy,
+    BudgetedSizes,
+    Evaluation,
+    Proposal,
+    RoundOptions,
+    distance_columns,
+)
 from pliant.problem.problem import Problem
-from pliant.problem.sets import simulate_chunks, simulate_sets
-from pliant.weighting.partition import PreparedPartition
+from pliant.problem.scale import feature_divisors, pilot_simulations
+from pliant.problem.sets import simulate_chunks
 
-_SPLIT_PARAMETERS = 512  # parameters whose draws are split in halves to see the noise
-_INFLUENCED_PARAMETERS = 2048  # parameters whose distances are asked for their influences
+_PARTICLES = 5000  # in a round, unless a budget allows fewer
+_FEWEST_DRAWS = 5  # within a budget
+_MANY = 1000  # particles, from which on more draws of each tell more
+_REUSE_UP_TO = 5  # parameters: in more dimensions, fresh noise is worth more than old draws
+_SPLIT = 512  # particles whose draws are split in halves to estimate the noise
+_INFLUENCED = 2048  # particles whose influences are computed
 
 
-class Measurement(eqx.Module):
-    """Distances of a round's parameters, and what is known of their quality."""
+class AbstractMeasuredDiscrepancy(AbstractDiscrepancy):
+    """A distance D between the observed set and simulated sets of any size.
+
+    A subclass implements ``prepare``, which computes once what depends on the observations alone,
+    and ``measure``.
+    """
+
+    is_noisy: ClassVar[bool] = True
+
+    scale: eqx.AbstractVar[Float[Array, " d"] | None]
+    """Divisors for the features of the flattened event; None compares raw values."""
+    min_draws: ClassVar[int]
+    """The fewest usable draws from which a distance can be estimated."""
+
+    @abc.abstractmethod
+    def prepare(self, observed: Float[Array, "N *event"]) -> Any:
+        """Compute, once, everything that depends on the observations alone."""
+
+    @abc.abstractmethod
+    def measure(
+        self, prepared: Any, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
+    ) -> tuple[Float[Array, " K"], dict[str, Array]]:
+        """Distances of ``K`` simulated sets to the observed set.
+
+        Args:
+            prepared: What ``prepare`` returned.
+            x: Simulated sets of ``M`` draws.
+            ok: Which draws are usable; the others are ignored.
+
+        Returns:
+            The distances, infinite where fewer than ``min_draws`` draws are usable; and arrays
+            ``(K,)`` by name whose sums over a round stand in its history.
+        """
+
+    @property
+    def columns(self) -> dict[str, float]:
+        """Numbers for every round's row of the history."""
+        return {}
+
+    def for_sizes(self, n_draws: int, n_obs: int) -> "AbstractMeasuredDiscrepancy":
+        """What compares sets of these sizes: itself, or something cheaper in its place."""
+        return self
+
+    def with_scale(self, scale: Any) -> Self:
+        """The same discrepancy with other divisors."""
+        return dataclasses.replace(self, scale=scale)  # pyright: ignore[reportCallIssue]
+
+    def default_beta(self, n_obs: int) -> float:
+        """``0.05 / N``, which gives the exact width on the Gaussian location task for every N."""
+        return 0.05 / n_obs
+
+    def default_sizes(self, n_obs: int) -> tuple[int, int]:
+        """5000 particles; fewer than 100 draws make distances too noisy."""
+        return _PARTICLES, max(n_obs, 100)
+
+    def budgeted_sizes(self, problem: Problem, rounds: int, max_simulations: int) -> BudgetedSizes:
+        """Few rounds with as many draws as the budget allows, all of them reused.
+
+        A trust region of about a nat per round needs about ``5 + 1.5 dim`` rounds. Each of them
+        gets the same share: at least 20 particles, and 8 for each dimension, with up to N / 2 (or
+        50) draws, and more only where there are a thousand particles.
+        """
+        dim, n_obs = problem.prior.dim, problem.n_obs
+        rounds = min(rounds, 5 + math.ceil(1.5 * dim))
+        share = max_simulations // rounds
+        most = min(max(n_obs, 100), max(n_obs // 2, 50, share // _MANY))
+        n_draws = max(_FEWEST_DRAWS, self.min_draws, min(most, share // max(20, 8 * dim)))
+        return BudgetedSizes(rounds, n_draws, reuse=rounds - 1 if dim <= _REUSE_UP_TO else 0)
+
+    def simulations_before(self, problem: Problem) -> int:
+        """Those of the pilot that fixes the features' scale."""
+        return pilot_simulations(problem)
+
+    def init(
+        self, key: Key[Array, ""], problem: Problem, n_draws: int
+    ) -> tuple["MeasuredState", int]:
+        """Fix the features' scale and prepare what depends on the observations alone.
+
+        Raises:
+            ValueError: If a distance cannot be estimated from ``n_draws`` draws.
+        """
+        if n_draws < self.min_draws:
+            raise ValueError(
+                f"n_draws: {type(self).__name__} needs at least {self.min_draws} draws for each "
+                f"parameter, got {n_draws}. Draw more, or use pliant.Euclidean() to compare "
+                "single draws."
+            )
+        discrepancy, simulations = self, 0
+        if self.scale is None:
+            scale, simulations = feature_divisors(key, problem)
+            discrepancy = self if scale is None else self.with_scale(scale)
+        discrepancy = discrepancy.for_sizes(n_draws, problem.n_obs)
+        return MeasuredState(discrepancy, discrepancy.prepare(problem.observed)), simulations
+
+    def evaluate(
+        self,
+        key: Key[Array, ""],
+        problem: Problem,
+        state: "MeasuredState",
+        proposal: Proposal,
+        z: Float[Array, "K dim"],
+        options: RoundOptions,
+    ) -> Evaluation:
+        """Simulate a set with each parameter and measure its distance to the observed set."""
+        measurement = measure_parameters(key, problem, state, z, options)
+        return Evaluation(
+            particles=proposal.particles(
+                problem, z, measurement.distance, measurement.log_partition
+            ),
+            state=state,
+            simulations=len(z) * options.n_draws,
+            row=measurement.row,
+            influences=measurement.influences,
+        )
+
+
+class AbstractWeighableDiscrepancy(AbstractMeasuredDiscrepancy):
+    """A distance that is also defined if observations have unequal weights."""
+
+    has_influences: ClassVar[bool] = True
+
+    @abc.abstractmethod
+    def influences(
+        self, prepared: Any, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
+    ) -> Float[Array, "K N"]:
+        """``dD / dw_i``: how each distance changes with the weight of each observation.
+
+        A constant of an observation, the same for all sets, may be missing.
+        """
+
+
+class MeasuredState(eqx.Module):
+    """A discrepancy that is ready to compare sets with the observed one."""
+
+    discrepancy: AbstractMeasuredDiscrepancy
+    """With the features' scale, for the sizes of the sets."""
+    prepared: PyTree
+    """What its ``prepare`` returned."""
+
+
+class Measurement(NamedTuple):
+    """Distances of a round's parameters."""
 
     distance: Float[np.ndarray, " K"]
     log_partition: Float[np.ndarray, " K"]
-    noise: Float[np.ndarray, " S"]
-    """Squared standard errors of the first S distances, from split halves of their draws; single
-    ones are rough and can be negative, their mean is not."""
-    influences: Float[np.ndarray, "S N"]
-    """How distances of the first S parameters change with the observations' weights, if asked."""
-    usable: float
-    """The share of draws that could be used."""
-    info: dict[str, float]
-    """Numbers for the round's row."""
+    influences: Float[np.ndarray, "I N"]
+    """Of the first parameters, if they were wanted."""
+    row: dict[str, float | int]
+    """Columns of the round's row in the history."""
 
 
 def measure_parameters(
     key: Key[Array, ""],
     problem: Problem,
-    discrepancy: AbstractDiscrepancy,
-    state: Any,
+    state: MeasuredState,
     z: Float[Array, "K dim"],
-    n_draws: int,
+    options: RoundOptions,
     *,
-    partition: PreparedPartition | None = None,
-    chunk_size: int | None = None,
     with_noise: bool = True,
-    with_influences: bool = False,
-) -> tuple[Measurement, Any]:
-    """Draw ``n_draws`` observations for each parameter and compare each set with the observed one.
+) -> Measurement:
+    """Draw M observations for each parameter and compare each set with the observed one.
 
-    A distance depends on its own set alone, so that ``chunk_size`` changes the memory that is
-    used and nothing else. Without ``with_noise`` no draws are split to see their noise;
-    ``with_influences`` asks for those of the observations, of a discrepancy that has them.
-
-    Returns:
-        The measurement, and the discrepancy's state.
+    Args:
+        key: For the simulations.
+        problem: With the simulator.
+        state: What compares the sets.
+        z: Parameters.
+        options: The number of draws, and what else is wanted.
+        with_noise: Whether the noise of the distances is estimated.
     """
-    measure_key = jax.random.fold_in(key, 1)
-    distance, log_partition, noise, influences, usable = [], [], [], [], 0.0
-    sets = simulate_chunks(jax.random.fold_in(key, 0), problem, z, n_draws, chunk_size=chunk_size)
-    for start, count, thetas, x, ok in sets:
-        d, state = _measure(discrepancy, measure_key, state, thetas, x, ok)
-        distance.append(np.asarray(d, np.float64)[:count])
-        usable += float(np.sum(np.asarray(ok)[:count]))
-        if partition is not None:
-            log_z = partition.log_values(measure_key, thetas, x, ok)
-            log_partition.append(log_z[:count])
-        split = min(count, _SPLIT_PARAMETERS - start) if with_noise else 0
-        if split > 0 and n_draws >= 2 * discrepancy.min_draws and n_draws > 1:
-            some = jax.tree.map(lambda leaf, m=split: leaf[:m], thetas)
-            halves = _measure_halves(discrepancy, measure_key, state, some, x[:split], ok[:split])
-            noise.append(_squared_error(distance[-1][:split], *halves))
-        some = min(count, _INFLUENCED_PARAMETERS - start) if with_influences else 0
+    found: dict[str, list[np.ndarray]] = {}
+
+    def note(name: str, values: Any) -> None:
+        found.setdefault(name, []).append(np.asarray(values))
+
+    n_draws, discrepancy = options.n_draws, state.discrepancy
+    split = _SPLIT if with_noise and n_draws >= max(2, 2 * discrepancy.min_draws) else 0
+    sets = simulate_chunks(
+        jax.random.fold_in(key, 0), problem, z, n_draws, chunk_size=options.chunk_size
+    )
+    for start, count, _, x, ok in sets:
+        distance, counts = _measure(state, x, ok)
+        note("distance", np.asarray(distance, np.float64)[:count])
+        note("usable", np.asarray(ok)[:count].sum(axis=1))
+        for name, values in counts.items():
+            note(f"sum {name}", np.asarray(values)[:count])
+        if options.log_partition is not None:
+            note("log_partition", options.log_partition(x, ok)[:count])
+        if (some := min(count, split - start)) > 0:
+            for half, rows in enumerate(_halves(n_draws)):
+                part, _ = _measure(state, x[:some, rows], ok[:some, rows])
+                note(f"half {half}", np.asarray(part, np.float64))
+        some = min(count, _INFLUENCED - start) if options.influences else 0
         if some > 0 and isinstance(discrepancy, AbstractWeighableDiscrepancy):
-            found = discrepancy.influences(state, x[:some], ok[:some])
-            influences.append(np.asarray(found, np.float64))
-    return (
-        Measurement(
-            distance=np.concatenate(distance),
-            log_partition=np.concatenate(log_partition) if log_partition else np.zeros(len(z)),
-            noise=np.concatenate(noise) if noise else np.zeros(0),
-            influences=np.concatenate(influences) if influences else np.zeros((0, problem.n_obs)),
-            usable=usable / (len(z) * n_draws),
-            info=discrepancy.info,
-        ),
-        state,
-    )
+            influences = discrepancy.influences(state.prepared, x[:some], ok[:some])
+            note("influences", np.asarray(influences, np.float64))
 
-
-def learn_and_measure(
-    key: Key[Array, ""],
-    problem: Problem,
-    discrepancy: AbstractLearnedDiscrepancy,
-    state: Any,
-    proposal: AbstractDensity,
-    z: Float[Array, "K dim"],
-    n_draws: int,
-    *,
-    wide: AbstractDensity | None = None,
-) -> tuple[Float[Array, "L dim"], Measurement, Any]:
-    """Learn from simulations with ``z``, and measure new draws of the proposal without any.
-
-    Where there is a wider density, the discrepancy's ``defensive_share`` of the parameters to
-    simulate is drawn from that.
-
-    Returns:
-        The new draws, their distances (which have no noise; infinite if no simulation was
-        usable), and the discrepancy's state.
-    """
-    simulate_key, learn_key, sample_key, wide_key = jax.random.split(key, 4)
-    if wide is not None and discrepancy.defensive_share is not None:
-        z = _partly_from(wide_key, wide, discrepancy.defensive_share, z)
-    x, ok = simulate_sets(simulate_key, problem, z, n_draws)
-    more = proposal.sample(sample_key, discrepancy.n_evaluated)
-    if not np.any(ok):
-        return more, _without_noise(np.full(len(more), np.inf), usable=0.0, info={}), state
-    state, learned = discrepancy.learn(learn_key, problem, state, z, x, ok)
-    distance, seen = discrepancy.distances(problem, state, more)
-    info = learned | seen
-    return more, _without_noise(distance, usable=float(np.mean(ok)), info=info), state
-
-
-def _partly_from(
-    key: Key[Array, ""], wide: AbstractDensity, share: float, z: Float[Array, "K dim"]
-) -> Float[Array, "K dim"]:
-    """Parameters of which a share, evenly spread among them, is drawn from another density."""
-    is_wide = (np.arange(len(z)) * share) % 1 >= 1 - share
-    return jnp.where(is_wide[:, None], wide.sample(key, len(z)), z)
-
-
-def measure_without_simulating(
-    problem: Problem,
-    discrepancy: AbstractLearnedDiscrepancy,
-    state: Any,
-    z: Float[Array, "K dim"],
-) -> Measurement:
-    """Distances by what has been learned so far."""
-    distance, info = discrepancy.distances(problem, state, z)
-    return _without_noise(distance, usable=1.0, info=info)
-
-
-def _without_noise(
-    distance: Float[np.ndarray, " K"], *, usable: float, info: dict[str, float]
-) -> Measurement:
+    whole = {name: np.concatenate(parts) for name, parts in found.items()}
+    distance, noise = whole["distance"], np.zeros(0)
+    if "half 0" in whole:
+        a, b = whole["half 0"], whole["half 1"]
+        noise = _squared_errors(distance[: len(a)], a, b)
+    usable = float(whole["usable"].sum() / (len(z) * n_draws))
+    row = distance_columns(distance, noise, usable)
+    row |= discrepancy.columns if np.any(np.isfinite(distance)) else {}
+    row |= {n.removeprefix("sum "): int(v.sum()) for n, v in whole.items() if n[:4] == "sum "}
     return Measurement(
-        distance=np.asarray(distance, np.float64),
-        log_partition=np.zeros(len(distance)),
-        noise=np.zeros(0),
-        influences=np.zeros((0, 0)),
-        usable=usable,
-        info=info,
+        distance=distance,
+        log_partition=whole.get("log_partition", np.zeros(len(z))),
+        influences=whole.get("influences", np.zeros((0, problem.n_obs))),
+        row=row,
     )
-
-
-def measured_particles(
-    problem: Problem,
-    proposal: AbstractDensity,
-    z: Float[Array, "K dim"],
-    measurement: Measurement,
-) -> Particles:
-    """Draws of a proposal with their distances and densities."""
-    return Particles(
-        z=np.asarray(z, np.float64),
-        log_prior=np.asarray(problem.prior.log_prob(z), np.float64),
-        log_q=np.asarray(proposal.log_prob(z), np.float64),
-        distance=measurement.distance,
-        log_partition=measurement.log_partition,
-    )
-
-
-def distance_row(measurement: Measurement) -> dict[str, float | int]:
-    """The columns of a round's row that its distances fill, as ``History`` describes them."""
-    usable = measurement.distance[np.isfinite(measurement.distance)]
-    if not usable.size:
-        return {"usable": measurement.usable}
-    variance = float(np.var(usable))
-    noise = max(float(np.mean(measurement.noise)), 0.0) if measurement.noise.size else float("nan")
-    return {
-        "distance_min": float(usable.min()),
-        "distance_median": float(np.median(usable)),
-        "distance_se": noise**0.5,
-        "noise_share": noise / variance if variance > 0 else float("inf"),
-        "usable": measurement.usable,
-        **measurement.info,
-    }
 
 
 @eqx.filter_jit
 def _measure(
-    discrepancy: AbstractDiscrepancy,
-    key: Key[Array, ""],
-    state: Any,
-    thetas: PyTree,
-    x: Float[Array, "K M *event"],
-    ok: Bool[Array, "K M"],
-) -> tuple[Float[Array, " K"], Any]:
-    arrays, rest = eqx.partition((discrepancy, key, state), eqx.is_array)
+    state: MeasuredState, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
+) -> tuple[Float[Array, " K"], dict[str, Array]]:
+    arrays, rest = eqx.partition(state, eqx.is_array)
 
-    def measure(sets: PyTree, common: PyTree) -> tuple[Array, Any]:
-        discrepancy, key, state = eqx.combine(common, rest)
-        distances, state = discrepancy.measure(key, state, *sets)
-        return distances, eqx.filter(state, eqx.is_array)
+    def measure(sets: PyTree, common: PyTree) -> PyTree:
+        state: MeasuredState = eqx.combine(common, rest)
+        return state.discrepancy.measure(state.prepared, *sets)
 
-    distances, new = share_out(measure, (thetas, x, ok), arrays)
-    return distances, eqx.combine(new, eqx.filter(state, eqx.is_array, inverse=True))
+    return share_out(measure, (x, ok), arrays)
 
 
-def _measure_halves(
-    discrepancy: AbstractDiscrepancy,
-    key: Key[Array, ""],
-    state: Any,
-    thetas: Any,
-    x: Float[Array, "S M *event"],
-    ok: Bool[Array, "S M"],
-) -> tuple[Float[np.ndarray, " S"], Float[np.ndarray, " S"]]:
-    half = x.shape[1] // 2
-    a, _ = _measure(discrepancy, key, state, thetas, x[:, :half], ok[:, :half])
-    b, _ = _measure(discrepancy, key, state, thetas, x[:, half : 2 * half], ok[:, half : 2 * half])
-    return np.asarray(a, np.float64), np.asarray(b, np.float64)
+def _halves(n_draws: int) -> tuple[slice, slice]:
+    half = n_draws // 2
+    return slice(0, half), slice(half, 2 * half)
 
 
-def _squared_error(
+def _squared_errors(
     whole: Float[np.ndarray, " S"], a: Float[np.ndarray, " S"], b: Float[np.ndarray, " S"]
-) -> Float[np.ndarray, " S"]:
+) -> Float[np.ndarray, " F"]:
     """Squared standard errors of the distances ``whole`` of sets whose halves have a and b.
 
     A distance from M draws has a variance ``u / M + v / M^2``. Then ``(a - b)^2 / 4`` has the mean
     ``u / M + 2 v / M^2``, and the mismatch of the whole with the halves' average has the
-    variance ``v / M^2`` (about its mean, as some discrepancies are biased): so the
-    difference of the two is unbiased, if noisy and at times negative.
+    variance ``v / M^2`` (about its mean, as some discrepancies are biased). The difference of the
+    two is unbiased, but noisy and at times negative. Distances that are not finite are left out.
     """
     known = np.isfinite(a) & np.isfinite(b) & np.isfinite(whole)
     a, b, whole = a[known], b[known], whole[known]

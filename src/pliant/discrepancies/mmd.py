@@ -4,15 +4,15 @@ from typing import ClassVar, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Key, PyTree
+from jaxtyping import Array, Bool, Float
 
 from pliant._checks import check_integer
-from pliant.discrepancies.base import AbstractWeighableDiscrepancy
 from pliant.discrepancies.lengthscales import (
     PAPER_LENGTHSCALES,
     as_lengthscales,
     median_lengthscale,
 )
+from pliant.discrepancies.measured import AbstractWeighableDiscrepancy
 from pliant.discrepancies.pairs import (
     ObservedPairs,
     observation_means,
@@ -20,7 +20,7 @@ from pliant.discrepancies.pairs import (
     u_statistic,
 )
 from pliant.discrepancies.random_features import RandomFeatureMMD
-from pliant.discrepancies.scaling import as_divisors, as_rows, check_same_features
+from pliant.problem.scale import as_divisors, as_rows, check_same_features
 
 
 def product_plan(
@@ -126,25 +126,21 @@ class MMD(AbstractWeighableDiscrepancy):
 
     @eqx.filter_jit
     def measure(
-        self,
-        key: Key[Array, ""],
-        state: MMDState,
-        thetas: PyTree,
-        x: Float[Array, "K M *event"],
-        ok: Bool[Array, "K M"],
-    ) -> tuple[Float[Array, " K"], MMDState]:
+        self, prepared: MMDState, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
+    ) -> tuple[Float[Array, " K"], dict[str, Array]]:
         """Squared MMD of ``K`` simulated sets to the observed set; see the base class."""
         rows = as_rows(x, 2, self.scale)
-        check_same_features(rows, state.observed.points)
-        return u_statistic(self._kernel(state.lengthscale), state.observed, rows, ok), state
+        check_same_features(rows, prepared.observed.points)
+        return u_statistic(self._kernel(prepared.lengthscale), prepared.observed, rows, ok), {}
 
     @eqx.filter_jit
     def influences(
-        self, state: MMDState, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
+        self, prepared: MMDState, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
     ) -> Float[Array, "K N"]:
         """Minus twice the mean kernel of an observation with a set's draws; see the base class."""
         rows = as_rows(x, 2, self.scale)
-        return -2 * observation_means(self._kernel(state.lengthscale), state.observed, rows, ok)
+        kernel = self._kernel(prepared.lengthscale)
+        return -2 * observation_means(kernel, prepared.observed, rows, ok)
 
     def _kernel(self, median: Float[Array, ""] | None):
         if median is not None:

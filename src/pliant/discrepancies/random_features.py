@@ -9,17 +9,17 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Key, PyTree
+from jaxtyping import Array, Bool, Float
 
 from pliant._checks import check_integer, check_seed
-from pliant.discrepancies.base import AbstractWeighableDiscrepancy
 from pliant.discrepancies.blocks import map_blocks
 from pliant.discrepancies.lengthscales import (
     PAPER_LENGTHSCALES,
     as_lengthscales,
     median_lengthscale,
 )
-from pliant.discrepancies.scaling import as_divisors, as_rows, check_same_features
+from pliant.discrepancies.measured import AbstractWeighableDiscrepancy
+from pliant.problem.scale import as_divisors, as_rows, check_same_features
 
 _BLOCK_VALUES = 2**18
 """Features in one block."""
@@ -84,7 +84,7 @@ class RandomFeatureMMD(AbstractWeighableDiscrepancy):
             )
 
     @property
-    def info(self) -> dict[str, float]:
+    def columns(self) -> dict[str, float]:
         """The history shows that random features are at work, and how many."""
         return {"features": self.n_features}
 
@@ -112,17 +112,12 @@ class RandomFeatureMMD(AbstractWeighableDiscrepancy):
 
     @eqx.filter_jit
     def measure(
-        self,
-        key: Key[Array, ""],
-        state: RandomFeatureState,
-        thetas: PyTree,
-        x: Float[Array, "K M *event"],
-        ok: Bool[Array, "K M"],
-    ) -> tuple[Float[Array, " K"], RandomFeatureState]:
+        self, prepared: RandomFeatureState, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
+    ) -> tuple[Float[Array, " K"], dict[str, Array]]:
         """Squared MMD of ``K`` simulated sets to the observed set; see the base class."""
-        weights = jnp.tile(state.weights, 2)
-        mean_y, own = state.waves.mean(0), state.weights.sum()
-        N = state.waves.shape[0]
+        weights = jnp.tile(prepared.weights, 2)
+        mean_y, own = prepared.waves.mean(0), prepared.weights.sum()
+        N = prepared.waves.shape[0]
 
         def squared(m):
             return jnp.sum(jnp.square(m) * weights, axis=-1)
@@ -130,30 +125,30 @@ class RandomFeatureMMD(AbstractWeighableDiscrepancy):
         excess_y = (own - squared(mean_y)) / (N - 1) if N > 1 else 0.0
 
         def distances(rows, ok):
-            m, n = _mean_waves(state, rows, ok)
+            m, n = _mean_waves(prepared, rows, ok)
             excess_x = (own - squared(m)) / (n - 1)
             return jnp.where(n >= 2, squared(m - mean_y) - excess_x - excess_y, jnp.inf)
 
-        return self._map(distances, state, x, ok), state
+        return self._map(distances, prepared, x, ok), {}
 
     @eqx.filter_jit
     def influences(
-        self, state: RandomFeatureState, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
+        self, prepared: RandomFeatureState, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
     ) -> Float[Array, "K N"]:
         """Minus twice the mean kernel of an observation with a set's draws; see the base class."""
-        means = self._map(lambda rows, ok: _mean_waves(state, rows, ok)[0], state, x, ok)
-        return -2 * (means * jnp.tile(state.weights, 2)) @ state.waves.T
+        means = self._map(lambda rows, ok: _mean_waves(prepared, rows, ok)[0], prepared, x, ok)
+        return -2 * (means * jnp.tile(prepared.weights, 2)) @ prepared.waves.T
 
     def _map(
         self,
         function: Callable[..., Array],
-        state: RandomFeatureState,
+        prepared: RandomFeatureState,
         x: Float[Array, "K M *event"],
         ok: Bool[Array, "K M"],
     ) -> Array:
         """A function of sets, some at a time."""
         rows = as_rows(x, 2, self.scale)
-        check_same_features(rows, state.centre[None])
+        check_same_features(rows, prepared.centre[None])
         block = max(1, _BLOCK_VALUES // (rows.shape[1] * self.n_features))
         return map_blocks(function, rows, ok, block=block)
 

@@ -10,9 +10,11 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pliant._checks import check_instance, check_integer
+from pliant.densities.contrast import atoms_of, minus_log_shares
 from pliant.densities.embeddings import AbstractEmbedding
 from pliant.densities.training import Training, train
-from pliant.discrepancies.learned import AbstractLearnedDiscrepancy, AbstractNetwork, Data
+from pliant.discrepancies.draws import TrainingDraws
+from pliant.discrepancies.learned import AbstractLearnedDiscrepancy, AbstractNetwork
 from pliant.problem.problem import Problem
 
 
@@ -73,12 +75,12 @@ class RatioKL(AbstractLearnedDiscrepancy):
         return RatioNetwork(embedding=network, body=body, points=points)
 
     def trained(
-        self, key: Key[Array, ""], network: "RatioNetwork", data: Data
+        self, key: Key[Array, ""], network: "RatioNetwork", data: TrainingDraws
     ) -> tuple["RatioNetwork", dict[str, Array]]:
         """The contrastive loss, on all kept rounds."""
         return train(key, network, (data, _Atoms(self.atoms)), _loss, _held_out_loss, self.training)
 
-    def held_out_loss(self, network: "RatioNetwork", data: Data) -> Float[Array, ""]:
+    def held_out_loss(self, network: "RatioNetwork", data: TrainingDraws) -> Float[Array, ""]:
         """Minus the log share of the own parameters."""
         return _held_out_loss(network, (data, _Atoms(self.atoms)))
 
@@ -134,47 +136,39 @@ class _Atoms(eqx.Module):
     number: int = eqx.field(static=True)
 
 
-def _loss(network: RatioNetwork, given: tuple[Data, _Atoms], key: Key[Array, ""]) -> Array:
+def _loss(network: RatioNetwork, given: tuple[TrainingDraws, _Atoms], key: Key[Array, ""]) -> Array:
     """Over random draws of one round: atoms of a wider one would be told apart at a glance."""
     data, atoms = given
     round_key, param_key, draw_key, atom_key = jax.random.split(key, 4)
     param = data.batch_params(param_key, data.batch_rounds(round_key, 1))
     draw = jax.random.randint(draw_key, (data.batch_size,), 0, data.u.shape[1])
     others = 1 + jax.random.permutation(atom_key, data.batch_size - 1)[: atoms.number - 1]
-    return _minus_log_share(network, data, param, draw, others)
+    return _mean_loss(network, data, param, draw, others)
 
 
 @eqx.filter_jit
-def _held_out_loss(network: RatioNetwork, given: tuple[Data, _Atoms]) -> Array:
+def _held_out_loss(network: RatioNetwork, given: tuple[TrainingDraws, _Atoms]) -> Array:
     """Over every tenth parameter of the newest round, with up to ten draws of each."""
     data, atoms = given
     param = data.held_out_params
     others = jnp.arange(1, min(atoms.number, len(param)))
     draws = jnp.arange(min(10, data.u.shape[1]))
     losses = jax.lax.map(
-        lambda d: _minus_log_share(network, data, param, jnp.full(len(param), d), others), draws
+        lambda d: _mean_loss(network, data, param, jnp.full(len(param), d), others), draws
     )
     return jnp.mean(losses)
 
 
-def _minus_log_share(
-    network: RatioNetwork, data: Data, param: Array, draw: Array, others: Array
+def _mean_loss(
+    network: RatioNetwork, data: TrainingDraws, param: Array, draw: Array, offsets: Array
 ) -> Array:
-    """Minus the log share of each draw's own parameter among its atoms.
-
-    The atoms are the parameters of draws some places further on; the same parameter twice is
-    no atom, and an unusable draw does not count.
-    """
-    n, atoms = len(param), len(others) + 1
-    offsets = jnp.append(0, others)[:, None]
-    atom = param[(jnp.arange(n) + offsets) % n]
+    """Minus the mean log share of each draw's own parameter; unusable draws do not count."""
+    atom, repeated = atoms_of(param, offsets)
     e = network.embedded(data.u[param, draw].T)
-    values = network.of_embedded(jnp.tile(e, atoms), data.condition[:, atom.ravel()])
-    again = (atom == param) & (offsets > 0)
-    values = jnp.where(again, -jnp.inf, values.reshape(atoms, n))
-    ok = data.ok[param, draw]
-    share = jax.nn.logsumexp(values, axis=0) - values[0]
-    return jnp.sum(jnp.where(ok, share, 0.0)) / jnp.maximum(jnp.sum(ok), 1)
+    condition = data.condition[:, atom.ravel()]
+    log_odds = network.of_embedded(jnp.tile(e, len(atom)), condition).reshape(atom.shape)
+    ok, losses = data.ok[param, draw], minus_log_shares(log_odds, repeated)
+    return jnp.sum(jnp.where(ok, losses, 0.0)) / jnp.maximum(jnp.sum(ok), 1)
 
 
 def _as_points(event_shape: tuple[int, ...]) -> tuple[int, int]:

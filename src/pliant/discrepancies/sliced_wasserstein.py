@@ -5,12 +5,12 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+from jaxtyping import Array, Bool, Float, Int
 
 from pliant._checks import check_integer, check_seed
-from pliant.discrepancies.base import AbstractDiscrepancy
 from pliant.discrepancies.blocks import map_blocks
-from pliant.discrepancies.scaling import as_divisors, as_rows, check_same_features
+from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy
+from pliant.problem.scale import as_divisors, as_rows, check_same_features
 
 _BLOCK_VALUES = 2**18
 """Projected draws in one block."""
@@ -29,7 +29,7 @@ class SlicedWassersteinState(eqx.Module):
     """The projected observations, in order along each direction."""
 
 
-class SlicedWasserstein(AbstractDiscrepancy):
+class SlicedWasserstein(AbstractMeasuredDiscrepancy):
     r"""Sliced squared 2-Wasserstein distance (Bonneel et al., 2015).
 
     The mean over unit directions :math:`\omega_p` of the exact one-dimensional distance
@@ -71,28 +71,26 @@ class SlicedWasserstein(AbstractDiscrepancy):
     @eqx.filter_jit
     def measure(
         self,
-        key: Key[Array, ""],
-        state: SlicedWassersteinState,
-        thetas: PyTree,
+        prepared: SlicedWassersteinState,
         x: Float[Array, "K M *event"],
         ok: Bool[Array, "K M"],
-    ) -> tuple[Float[Array, " K"], SlicedWassersteinState]:
+    ) -> tuple[Float[Array, " K"], dict[str, Array]]:
         """Sliced distances of ``K`` simulated sets to the observed set; see the base class."""
         rows = as_rows(x, 2, self.scale)
-        check_same_features(rows, state.centre[None])
-        M, N = rows.shape[1], state.quantiles.shape[0]
+        check_same_features(rows, prepared.centre[None])
+        M, N = rows.shape[1], prepared.quantiles.shape[0]
         if M * N >= 2**31:
             raise ValueError(f"x: expected M * N below 2**31, got M = {M} draws and N = {N}.")
 
         def distance(rows, ok):
-            projected = (rows - state.centre) @ state.directions
+            projected = (rows - prepared.centre) @ prepared.directions
             quantiles = sort_columns(jnp.where(ok[:, None], projected, jnp.inf))
             i, j, width = merged_steps(ok.sum(), M, N)
-            return (width @ jnp.square(quantiles[i] - state.quantiles[j])).mean()
+            return (width @ jnp.square(quantiles[i] - prepared.quantiles[j])).mean()
 
         block = max(1, _BLOCK_VALUES // (self.n_projections * (M + N)))
         distances = map_blocks(jax.vmap(distance), rows, ok, block=block)
-        return jnp.where(ok.any(1), distances, jnp.inf), state
+        return jnp.where(ok.any(1), distances, jnp.inf), {}
 
 
 def merged_steps(

@@ -6,12 +6,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Key, PyTree
+from jaxtyping import Array, Bool, Float
 
 from pliant._checks import check_integer, check_real
-from pliant.discrepancies.base import AbstractDiscrepancy
 from pliant.discrepancies.blocks import map_blocks
-from pliant.discrepancies.scaling import as_divisors, as_rows, check_same_features
+from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy
+from pliant.problem.scale import as_divisors, as_rows, check_same_features
 
 _ITERATIONS_PER_ABSORPTION = 10
 """Products with one Gibbs kernel before the scalings move into the potentials."""
@@ -29,7 +29,7 @@ _BLOCK_PAIRS = 2**13
 
 
 class WassersteinState(eqx.Module):
-    """What Wasserstein computes once from the observations, and how the last solves ended."""
+    """What Wasserstein computes once from the observations."""
 
     observed: Float[Array, "N d"]
     """The observations, flattened, scaled, and centred at their mean."""
@@ -40,11 +40,8 @@ class WassersteinState(eqx.Module):
     epsilon: Float[Array, ""]
     """The regularisation, in squared units of the features."""
 
-    unconverged: Float[Array, ""]
-    """The share of the sets last measured whose plan missed the tolerance: zero is good."""
 
-
-class Wasserstein(AbstractDiscrepancy):
+class Wasserstein(AbstractMeasuredDiscrepancy):
     r"""Squared 2-Wasserstein distance by entropic optimal transport (Cuturi, 2013).
 
     The transport cost :math:`\langle P, C \rangle`, with
@@ -78,7 +75,7 @@ class Wasserstein(AbstractDiscrepancy):
         tolerance: The largest error of a plan's marginals, as the sum of absolute differences.
             In float32, less than about 1e-5 is out of reach.
         max_iterations: The most Sinkhorn iterations for a set. Plans that miss the tolerance by
-            then are used as they are, and counted in ``state.unconverged``.
+            then are used as they are; the history counts them as ``unconverged``.
         scale: Positive divisors for the features of the flattened event; None leaves them raw.
     """
 
@@ -103,43 +100,33 @@ class Wasserstein(AbstractDiscrepancy):
         # The mean of |y_i - y_j|^2 over i != j is twice the sum of the features' variances.
         spread = 2 * jnp.square(centred).sum() / max(1, points.shape[0] - 1)
         epsilon = jnp.where(spread > 0, self.regularisation * spread, 1)
-        return WassersteinState(centred, centre, epsilon, jnp.zeros((), points.dtype))
+        return WassersteinState(centred, centre, epsilon)
 
     @eqx.filter_jit
     def measure(
-        self,
-        key: Key[Array, ""],
-        state: WassersteinState,
-        thetas: PyTree,
-        x: Float[Array, "K M *event"],
-        ok: Bool[Array, "K M"],
-    ) -> tuple[Float[Array, " K"], WassersteinState]:
-        """Transport costs of ``K`` simulated sets to the observed set; see the base class.
-
-        The returned state's ``unconverged`` is the share of unconverged plans among them.
-        """
+        self, prepared: WassersteinState, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
+    ) -> tuple[Float[Array, " K"], dict[str, Array]]:
+        """Transport costs of ``K`` sets, and which plans did not converge; see the base class."""
         rows = as_rows(x, 2, self.scale)
-        check_same_features(rows, state.observed)
+        check_same_features(rows, prepared.observed)
 
         def cost(rows, ok):
             weights = ok / jnp.maximum(ok.sum(), 1)
-            rows = jnp.where(ok[:, None], rows - state.centre, 0)
+            rows = jnp.where(ok[:, None], rows - prepared.centre, 0)
             shift = weights @ rows
             rows = jnp.where(ok[:, None], rows - shift, 0)
-            costs = _squared_distances(rows, state.observed) / state.epsilon
+            costs = _squared_distances(rows, prepared.observed) / prepared.epsilon
             plan, converged = sinkhorn_plan(
                 costs, weights, tolerance=self.tolerance, max_iterations=self.max_iterations
             )
             # As one long dot product, which is fast and rounds little.
             moved = jnp.vdot(plan.ravel(), costs.ravel())
-            return state.epsilon * moved + jnp.square(shift).sum(), converged
+            return prepared.epsilon * moved + jnp.square(shift).sum(), converged
 
-        block = max(1, _BLOCK_PAIRS // (rows.shape[1] * state.observed.shape[0]))
+        block = max(1, _BLOCK_PAIRS // (rows.shape[1] * prepared.observed.shape[0]))
         distances, converged = map_blocks(jax.vmap(cost), rows, ok, block=block)
         usable = ok.any(1)
-        unconverged = (usable & ~converged).sum() / jnp.maximum(usable.sum(), 1)
-        state = eqx.tree_at(lambda s: s.unconverged, state, unconverged)
-        return jnp.where(usable, distances, jnp.inf), state
+        return jnp.where(usable, distances, jnp.inf), {"unconverged": usable & ~converged}
 
 
 def sinkhorn_plan(

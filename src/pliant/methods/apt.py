@@ -1,6 +1,7 @@
 """Automatic Posterior Transformation (SNPE-C), Greenberg et al. 2019."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -12,6 +13,13 @@ from jaxtyping import Array, Float, Key
 from pliant._checks import check_instance, check_integer
 from pliant.densities.amortised import AmortisedDensity
 from pliant.densities.conditional_flow import ConditionalFlow
+from pliant.densities.contrast import (
+    HELD_OUT,
+    atoms_of,
+    minus_log_shares,
+    n_training,
+    training_index,
+)
 from pliant.densities.embeddings import AbstractEmbedding, Concatenation
 from pliant.densities.training import Training, train
 from pliant.methods.base import AbstractMethod, Outcome, Stop
@@ -19,7 +27,6 @@ from pliant.problem.problem import Problem
 from pliant.problem.scale import Squash, fit_squash
 from pliant.problem.sets import simulate_sets
 
-_HELD_OUT = 10  # every tenth pair stops the training
 _FEWEST_PAIRS = 20
 
 
@@ -150,7 +157,7 @@ class APT(AbstractMethod):
         network = self.embedding.build(network_key, (len(observed), len(squash.centre)))
         return AmortisedDensity(flow=flow, network=network, squash=squash, observed=observed)
 
-    def _data(self, rounds: tuple["_Pairs", ...], squash: Squash) -> "_Data":
+    def _data(self, rounds: tuple["_Pairs", ...], squash: Callable[[Array], Array]) -> "_Pool":
         """All pairs in arrays of one size for every round, so that nothing is compiled anew."""
         pairs = jax.tree.map(lambda *leaves: np.concatenate(leaves), *rounds)
         capacity = self.n_particles * (self.window or self.rounds)
@@ -159,7 +166,7 @@ class APT(AbstractMethod):
             lambda a: np.pad(a, [(0, rest)] + [(0, 0)] * (a.ndim - 1)).astype(np.float32), pairs
         )
         features = squash(padded.x)
-        return _Data(
+        return _Pool(
             z=jnp.asarray(padded.z).T,
             features=features,
             log_prior=jnp.asarray(padded.log_prior),
@@ -184,7 +191,7 @@ class _Pairs(eqx.Module):
     log_prior: Float[np.ndarray, " K"]
 
 
-class _Data(eqx.Module):
+class _Pool(eqx.Module):
     z: Float[Array, "dim C"]
     features: Float[Array, "C N d"]
     log_prior: Float[Array, " C"]
@@ -198,70 +205,59 @@ class _Data(eqx.Module):
 _Trained = tuple[ConditionalFlow, Any]  # the flow, and the embedding network
 
 
-def _likelihood(model: _Trained, data: _Data, key: Key[Array, ""]) -> Array:
+def _likelihood(model: _Trained, data: _Pool, key: Key[Array, ""]) -> Array:
     return _minus_log_prob(model, data, _batch(key, data))
 
 
-def _held_out_likelihood(model: _Trained, data: _Data) -> Array:
+def _held_out_likelihood(model: _Trained, data: _Pool) -> Array:
     return _minus_log_prob(model, data, _held_out_batch(data))
 
 
-def _minus_log_prob(model: _Trained, data: _Data, index: Array) -> Array:
+def _minus_log_prob(model: _Trained, data: _Pool, index: Array) -> Array:
     flow, network = model
     condition = jax.vmap(network, out_axes=1)(data.features[index])
     return -jnp.mean(flow.log_prob(data.z[:, index], condition))
 
 
-def _atomic(model: _Trained, data: _Data, key: Key[Array, ""]) -> Array:
+def _atomic(model: _Trained, data: _Pool, key: Key[Array, ""]) -> Array:
     batch_key, atom_key = jax.random.split(key)
     return _minus_log_share(model, data, _batch(batch_key, data), atom_key)
 
 
-def _held_out_atomic(model: _Trained, data: _Data) -> Array:
+def _held_out_atomic(model: _Trained, data: _Pool) -> Array:
     return _minus_log_share(model, data, _held_out_batch(data), jax.random.key(0))
 
 
-def _minus_log_share(model: _Trained, data: _Data, index: Array, key: Key[Array, ""]) -> Array:
-    """Minus the log share of each set's own parameter among its atoms (eq. 6 of the APT paper).
-
-    The atoms of a set are the parameters some places further on in the batch; the same
-    parameter twice is no atom.
-    """
+def _minus_log_share(model: _Trained, data: _Pool, index: Array, key: Key[Array, ""]) -> Array:
+    """Minus the mean log share of each set's own parameter among its atoms."""
     flow, network = model
-    n = len(index)
     condition = jax.vmap(network, out_axes=1)(data.features[index])
-    others = 1 + jax.random.permutation(key, n - 1)[: data.atoms - 1]
-
-    offsets = jnp.append(0, others)[:, None]
-    atom = index[(jnp.arange(n) + offsets) % n].ravel()
-    log_q = flow.log_prob(data.z[:, atom], jnp.tile(condition, data.atoms))
-    odds = (log_q - data.log_prior[atom]).reshape(data.atoms, n)
-    again = (atom.reshape(data.atoms, n) == index) & (offsets > 0)
-    odds = jnp.where(again, -jnp.inf, odds)
-    return jnp.mean(jax.nn.logsumexp(odds, axis=0) - odds[0])
+    offsets = 1 + jax.random.permutation(key, len(index) - 1)[: data.atoms - 1]
+    atom, repeated = atoms_of(index, offsets)
+    log_q = flow.log_prob(data.z[:, atom.ravel()], jnp.tile(condition, data.atoms))
+    log_odds = (log_q - data.log_prior[atom.ravel()]).reshape(atom.shape)
+    return jnp.mean(minus_log_shares(log_odds, repeated))
 
 
-def _batch(key: Key[Array, ""], data: _Data) -> Array:
+def _batch(key: Key[Array, ""], data: _Pool) -> Array:
     """Random pairs of one round, none of those that are held out.
 
-    Atoms of one round are as near to each other as its proposal is narrow; atoms of wider
-    rounds would be told apart at a glance, and teach nothing.
+    Atoms of one round are as near to each other as its proposal is narrow; atoms of broader
+    rounds are too easy to tell apart to learn from.
     """
     round_key, pair_key = jax.random.split(key)
-    per_block = _HELD_OUT - 1
-    n_train = data.count - (data.count + per_block) // _HELD_OUT
-    per_round = data.n_particles * per_block // _HELD_OUT
+    n_train = n_training(data.count)
+    per_round = data.n_particles * (HELD_OUT - 1) // HELD_OUT
     n_rounds = (n_train + per_round - 1) // per_round
     start = per_round * jax.random.randint(round_key, (), 0, n_rounds)
     place = start + jax.random.randint(pair_key, (data.batch_size,), 0, per_round)
-    place = jnp.minimum(place, n_train - 1)
-    return place + place // per_block + 1
+    return training_index(jnp.minimum(place, n_train - 1))
 
 
-def _held_out_batch(data: _Data) -> Array:
+def _held_out_batch(data: _Pool) -> Array:
     """Every tenth pair of the newest round."""
-    last = (data.count - 1) // _HELD_OUT
-    return _HELD_OUT * jnp.maximum(last - jnp.arange(data.n_particles // _HELD_OUT), 0)
+    last = (data.count - 1) // HELD_OUT
+    return HELD_OUT * jnp.maximum(last - jnp.arange(data.n_particles // HELD_OUT), 0)
 
 
 def _nothing_usable(n_sets: int, n_particles: int) -> Stop:

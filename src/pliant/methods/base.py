@@ -45,6 +45,10 @@ class AbstractMethod(eqx.Module):
     def simulations_per_round(self, problem: Problem) -> int:
         """How often a round calls the simulator, at most."""
 
+    def within_budget(self, problem: Problem, max_simulations: int) -> "AbstractMethod":
+        """The method, with options that were not given fitted to a budget of simulations."""
+        return self
+
     @abc.abstractmethod
     def init(self, key: Key[Array, ""], problem: Problem) -> tuple[Any, int]:
         """The state before the first round, and the simulator calls that it took.

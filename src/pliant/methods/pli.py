@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Key
+from jaxtyping import Array, Float, Key
 
 from pliant._checks import check_instance, check_integer, check_real
 from pliant.densities.base import AbstractFamily, AbstractModel
@@ -16,41 +16,27 @@ from pliant.densities.spline_flow import SplineFlow
 from pliant.densities.training import Training
 from pliant.discrepancies.base import (
     AbstractDiscrepancy,
-    AbstractWeighableDiscrepancy,
-    check_draws,
+    Evaluation,
+    Particles,
+    Proposal,
+    RoundOptions,
 )
 from pliant.discrepancies.euclidean import Euclidean
-from pliant.discrepancies.feature_scale import with_feature_scale
-from pliant.discrepancies.learned import AbstractLearnedDiscrepancy
 from pliant.discrepancies.likelihood_kl import LikelihoodKL
-from pliant.discrepancies.measured import (
-    Measurement,
-    learn_and_measure,
-    measure_parameters,
-    measure_without_simulating,
-    measured_particles,
-)
 from pliant.discrepancies.mmd import MMD
-from pliant.discrepancies.particles import Particles
 from pliant.methods.base import (
     FEWEST_PARTICLES,
     AbstractMethod,
     Outcome,
     nothing_usable,
 )
-from pliant.methods.pli_report import (
-    converged,
-    diverged,
-    is_settled,
-    round_row,
-    too_noisy,
-)
+from pliant.methods.pli_report import converged, diverged, is_settled, round_row, too_noisy
 from pliant.problem.problem import Problem
 from pliant.weighting.calibration import calibrated_bandwidth
 from pliant.weighting.final_check import FinalCheck, final_check
 from pliant.weighting.kernels import AbstractKernel, ExponentialKernel
 from pliant.weighting.partition import PartitionFunction, PreparedPartition
-from pliant.weighting.reuse import Earlier, pooled
+from pliant.weighting.reuse import EarlierRound, pooled
 from pliant.weighting.schedules.base import AbstractSchedule
 from pliant.weighting.schedules.trust_region import TrustRegion
 from pliant.weighting.weights import Tempering, full_tempering, log_weights
@@ -59,10 +45,7 @@ from pliant.weighting.weights import Tempering, full_tempering, log_weights
 # short ones see covariances too (SLCP, N = 100: the correlation's spread is 2.4 instead of
 # 3.2 times the exact one), and two long ones reach parameters that are far off.
 _LENGTHSCALES = (2.0, 4.0, 8.0, 16.0, 128.0, 1024.0)
-_PARAMETERS = 5000  # in a round, unless a budget allows fewer
-_LEARNED_PARAMETERS = 2000
-_LEARNED_DRAWS = 20  # draws of each parameter, where single draws are learned from
-_WIDE = 0.2  # of the log-likelihood: such a posterior is more than twice as wide as the last
+_CHECKED = 5000  # draws of the final check
 
 
 class PLI(AbstractMethod):
@@ -89,24 +72,23 @@ class PLI(AbstractMethod):
             begins there and, once the posterior has reached it, takes in every round the
             bandwidth at which the posterior is as wide as its centre varies when the
             observations are resampled (MMD and Energy).
-        projection: "m" for weighted maximum likelihood (appendix A.2), "i" for the reverse
-            KL (appendix A.3).
+        projection: "m" for weighted maximum likelihood, "i" for the reverse KL.
         partition: How to estimate Z(theta); None takes it as constant, as the paper does.
-        noise_limit: The run stops when, two rounds running, the noise of the distances makes up
+        noise_limit: The run stops if, in two successive rounds, the noise of the distances is
             more than this share of their variance while eta is above zero; None never stops
             it. With M = N the share is 0.75 at the exact posterior of a location model, and
             0.96 at half its width.
         reuse: How many earlier rounds' simulations are weighted into each round, by the densities
             that they were drawn from. Not for a learned discrepancy, which learns from them
             anyway, nor for the projection "i".
-        chunk_size: Parameters that are simulated at a time; None to bound the memory. It
-            does not change the result.
+        chunk_size: Parameters that are simulated at a time; None bounds the memory. It does not
+            change the result.
     """
 
     rounds: int = eqx.field(static=True, default=20)
     n_particles: int | None = eqx.field(static=True, default=None)
     n_draws: int | None = eqx.field(static=True, default=None)
-    discrepancy: AbstractDiscrepancy | AbstractLearnedDiscrepancy = MMD(lengthscales=_LENGTHSCALES)
+    discrepancy: AbstractDiscrepancy = MMD(lengthscales=_LENGTHSCALES)
     family: AbstractFamily = SplineFlow()
     schedule: AbstractSchedule = TrustRegion(epsilon=1.0, path="corrected")
     kernel: AbstractKernel = ExponentialKernel()
@@ -119,35 +101,31 @@ class PLI(AbstractMethod):
 
     def __check_init__(self):
         check_integer("rounds", self.rounds, at_least=1)
-        if self.n_particles is not None:
-            check_integer("n_particles", self.n_particles, at_least=FEWEST_PARTICLES)
-        if self.n_draws is not None:
-            check_integer("n_draws", self.n_draws, at_least=1)
-        kinds = (AbstractDiscrepancy, AbstractLearnedDiscrepancy)
-        check_instance("discrepancy", self.discrepancy, kinds, "pliant.MMD()")
+        check_instance("discrepancy", self.discrepancy, AbstractDiscrepancy, "pliant.MMD()")
         check_instance("family", self.family, AbstractFamily, "pliant.SplineFlow()")
         check_instance("schedule", self.schedule, AbstractSchedule, "pliant.TrustRegion()")
         check_instance("kernel", self.kernel, AbstractKernel, "pliant.ExponentialKernel()")
-        if isinstance(self.beta, str):
-            self._check_calibration(self.beta)
-        elif self.beta is not None:
-            check_real("beta", self.beta, above=0)
         if self.projection not in ("m", "i"):
             raise ValueError(f'projection: expected "m" or "i", got {self.projection!r}.')
         if self.partition is not None:
             check_instance("partition", self.partition, PartitionFunction, "PartitionFunction()")
         if self.noise_limit is not None:
             check_real("noise_limit", self.noise_limit, above=0)
-        if self.chunk_size is not None:
-            check_integer("chunk_size", self.chunk_size, at_least=1)
         check_integer("reuse", self.reuse, at_least=0)
-        if self.reuse and (self.learns or self.projection == "i"):
+        if self.reuse and (not self.discrepancy.is_noisy or self.projection == "i"):
             raise ValueError("reuse: it needs a discrepancy that is measured, and projection='m'.")
+        for name, least in (("n_particles", FEWEST_PARTICLES), ("n_draws", 1), ("chunk_size", 1)):
+            if getattr(self, name) is not None:
+                check_integer(name, getattr(self, name), at_least=least)
+        if isinstance(self.beta, str):
+            self._check_calibration(self.beta)
+        elif self.beta is not None:
+            check_real("beta", self.beta, above=0)
 
     def _check_calibration(self, beta: str) -> None:
         if beta != "calibrated":
             raise ValueError(f'beta: expected a positive number or "calibrated", got {beta!r}.')
-        if not isinstance(self.discrepancy, AbstractWeighableDiscrepancy):
+        if not self.discrepancy.has_influences:
             name = type(self.discrepancy).__name__
             raise ValueError(
                 f'beta: "calibrated" resamples observations, which {name} cannot. Use '
@@ -161,7 +139,7 @@ class PLI(AbstractMethod):
 
     @classmethod
     def paper(cls, n_obs: int, **options: Any) -> "PLI":
-        """The settings of the paper's experiments (Table C.1): M = N, beta = 5e-4 for every N.
+        """The settings of the paper's experiments (Table 3): M = N, beta = 5e-4 for every N.
 
         Long: the flow is trained anew in each round, 5000 passes over 5000 samples. With one
         observation the paper compares it by squared error.
@@ -188,7 +166,7 @@ class PLI(AbstractMethod):
     def accurate(cls, **options: Any) -> "PLI":
         """A learned likelihood in place of a distance: nearer to the exact posterior.
 
-        It needs a tenth of the simulations or less (20 draws of each of 2000 parameters in a
+        It needs a tenth of the simulations or less (20 draws of each of 2000 parameters per
         round), and the run ends when two rounds agree. For observations of up to a hundred
         numbers; see ``LikelihoodKL`` and ``RatioKL``.
 
@@ -199,189 +177,155 @@ class PLI(AbstractMethod):
 
     def resolved(self, problem: Problem) -> "PLI":
         """The same options, with those that depend on the number of observations filled in."""
+        n_particles, n_draws = self._sizes(problem)
         beta = self.beta if self.beta == "calibrated" else self._first_beta(problem)
-        return dataclasses.replace(
-            self, n_particles=self._n_particles, n_draws=self._n_draws(problem), beta=beta
-        )
-
-    @property
-    def learns(self) -> bool:
-        """Whether the discrepancy is learned."""
-        return isinstance(self.discrepancy, AbstractLearnedDiscrepancy)
+        return dataclasses.replace(self, n_particles=n_particles, n_draws=n_draws, beta=beta)
 
     def simulations_per_round(self, problem: Problem) -> int:
         """K times M."""
-        return self._n_particles * self._n_draws(problem)
+        n_particles, n_draws = self._sizes(problem)
+        return n_particles * n_draws
+
+    def within_budget(self, problem: Problem, max_simulations: int) -> "PLI":
+        """The same method with rounds and sizes that keep to the budget, where none are given."""
+        left = max_simulations - self.discrepancy.simulations_before(problem)
+        given = self.n_particles is not None and self.n_draws is not None
+        if given or self.rounds * self.simulations_per_round(problem) <= left:
+            return self
+        rounds, n_draws, reuse = self.discrepancy.budgeted_sizes(problem, self.rounds, left)
+        share = left // rounds
+        if self.n_particles is not None:
+            n_particles, n_draws = self.n_particles, max(1, share // self.n_particles)
+        else:
+            n_draws = n_draws if self.n_draws is None else self.n_draws
+            n_particles = max(FEWEST_PARTICLES, share // n_draws)
+        if self.reuse or self.projection == "i":
+            reuse = self.reuse
+        return dataclasses.replace(
+            self, rounds=rounds, n_particles=n_particles, n_draws=n_draws, reuse=reuse
+        )
 
     def init(self, key: Key[Array, ""], problem: Problem) -> tuple["PLIState", int]:
-        """Fix the features' scales and prepare what depends on the observations alone."""
-        if isinstance(self.discrepancy, AbstractLearnedDiscrepancy):
-            return self._start_learning(self.discrepancy, problem), 0
-        check_draws(self.discrepancy, self._n_draws(problem))
-        scale_key = jax.random.fold_in(key, 0)
-        discrepancy, simulations = with_feature_scale(scale_key, problem, self.discrepancy)
-        discrepancy = discrepancy.for_sizes(self._n_draws(problem), problem.n_obs)
-        prepared = None
+        """Line 2: the first proposal is the prior. Prepare the discrepancy for the problem."""
+        beta, n_draws = self._first_beta(problem), self._sizes(problem)[1]
+        state, calls = self.discrepancy.init(jax.random.fold_in(key, 0), problem, n_draws)
+        partition = None
         if self.partition is not None:
             partition_key = jax.random.fold_in(key, 1)
-            prepared = self.partition.prepare(
-                partition_key, problem, discrepancy, self.kernel, self._first_beta(problem)
-            )
-        measured = discrepancy.prepare(problem.observed)
-        return PLIState(discrepancy, measured, prepared, self._first_beta(problem)), simulations
-
-    def _start_learning(
-        self, discrepancy: AbstractLearnedDiscrepancy, problem: Problem
-    ) -> "PLIState":
-        if self.partition is not None:
-            raise ValueError(
-                "partition: a learned likelihood is normalised; leave the partition function out."
-            )
-        discrepancy.check(problem)
-        return PLIState(discrepancy, None, None, self._first_beta(problem))
+            partition = self.partition.prepare(partition_key, problem, state, self.kernel, beta)
+        return PLIState(state, partition, beta), calls
 
     def step(self, key: Key[Array, ""], problem: Problem, state: "PLIState") -> Outcome:
-        """One round of Algorithm 1."""
-        sample_key, measure_key, fit_key = jax.random.split(key, 3)
-        particles, measurement, measured = self._propose(sample_key, measure_key, problem, state)
-        state = dataclasses.replace(state, measured=measured)
+        """Lines 4 to 12: one round."""
+        sample_key, evaluate_key, fit_key = jax.random.split(key, 3)
+        n_particles, n_draws = self._sizes(problem)
+        proposal = state.proposal(problem)
+
+        # Line 4: sample parameters from the proposal.
+        z = proposal.density.sample(sample_key, n_particles)
+        # Lines 5 to 8: simulate data with each, and compute their distances.
+        options = RoundOptions(
+            n_draws=n_draws,
+            chunk_size=self.chunk_size,
+            influences=self.beta == "calibrated",
+            log_partition=None if state.partition is None else state.partition.log_values,
+        )
+        evaluation = self.discrepancy.evaluate(
+            evaluate_key, problem, state.discrepancy, proposal, z, options
+        )
+        particles, calls = evaluation.particles, evaluation.simulations
+        state = dataclasses.replace(state, discrepancy=evaluation.state)
         n_usable = int(np.sum(np.isfinite(particles.distance)))
-        cost = self.simulations_per_round(problem)
         if n_usable < FEWEST_PARTICLES:
-            row = {"usable": measurement.usable}
-            return Outcome(state, row, cost, nothing_usable(n_usable, self._n_particles))
+            return Outcome(state, evaluation.row, calls, nothing_usable(n_usable, n_particles))
         if self.reuse:
-            newest = Earlier(state.density, particles)
+            newest = EarlierRound(state.density, particles)
             particles = pooled(problem, newest, state.earlier, rounds=self.reuse + 1)
             earlier = (newest, *state.earlier)[: self.reuse]
             state = dataclasses.replace(state, earlier=earlier)
 
-        beta, last = self._target(state, particles, measurement)
+        # Line 9: update eta_t, and with it the bandwidth (1 + eta_t) beta.
+        beta, last = self._target(state, particles, evaluation)
         tempering = self.schedule.step(particles, self.kernel, beta, last)
+        # Line 10: evaluate the tempered pseudo-likelihood.
         log_w = log_weights(particles, self.kernel, tempering, beta)
-        row = round_row(particles, measurement, tempering, beta, log_w)
+        row = round_row(particles, evaluation.row, tempering, beta, log_w)
         noisy = row["eta"] > 0 and row["noise_share"] > (self.noise_limit or np.inf)
         if noisy and state.noisy:
-            return Outcome(state, row, cost, too_noisy(row, self._n_draws(problem), beta))
+            return Outcome(state, row, calls, too_noisy(row, n_draws, beta))
 
-        density, info = self._fit(fit_key, problem, state.density, particles, log_w)
+        # Line 11: fit the posterior.
+        density, info = self._fit(fit_key, proposal, state.density, particles, log_w)
         row |= {name: np.asarray(value).item() for name, value in info.items()}
         if not _is_finite(density):
-            return Outcome(state, row, cost, diverged())
-        whole = tempering.power == 1 and tempering.bandwidth == beta
-        settled = self.learns and whole and is_settled(particles, log_w)  # noise would hide it
+            return Outcome(state, row, calls, diverged())
+        arrived = tempering.power == 1 and tempering.bandwidth == beta
+        settled = not self.discrepancy.is_noisy and arrived and is_settled(particles, log_w)
         stop = converged() if settled and state.settled else None
+        # Line 12: it is the next proposal.
         state = dataclasses.replace(
-            state,
-            beta=beta,
-            density=density,
-            wide=density if tempering.level < _WIDE else state.wide,
-            tempering=tempering,
-            noisy=noisy,
-            settled=settled,
+            state, beta=beta, density=density, tempering=tempering, noisy=noisy, settled=settled
         )
-        return Outcome(state, row, cost, stop)
-
-    def _target(
-        self, state: "PLIState", particles: Particles, measurement: Measurement
-    ) -> tuple[float, Tempering | None]:
-        """The target bandwidth of this round, and the last tempering as seen from it."""
-        last = state.tempering
-        if self.beta != "calibrated" or last is None or last.level < 1:
-            return state.beta, last
-        log_w = log_weights(
-            particles, self.kernel, full_tempering(state.beta, state.beta), state.beta
-        )
-        asked = np.flatnonzero(np.isfinite(particles.distance[: len(measurement.influences)]))
-        found = calibrated_bandwidth(
-            particles.z[asked], log_w[asked], measurement.influences[asked], state.beta
-        )
-        beta = float(np.sqrt(found * state.beta))  # half of the way, as each estimate is noisy
-        return beta, dataclasses.replace(last, level=min(1.0, beta / state.beta))
+        return Outcome(state, row, calls, stop)
 
     def check(self, key: Key[Array, ""], problem: Problem, state: "PLIState") -> FinalCheck | None:
-        """Weigh new draws of the posterior by ``p L / q``, where L is learned.
+        """Weight new draws of the posterior by ``p L / q``, where L can be evaluated again.
 
-        The noise of measured distances would make up most of the weights' spread: with M = N,
+        The noise of measured distances would dominate the weights' spread: with M = N, it is
         three quarters of their variance at the exact posterior.
         """
-        discrepancy = state.discrepancy
-        if state.density is None or not isinstance(discrepancy, AbstractLearnedDiscrepancy):
+        if state.density is None or self.discrepancy.is_noisy:
             return None
-        z = state.density.sample(key, discrepancy.n_evaluated)
-        measurement = measure_without_simulating(problem, discrepancy, state.measured, z)
-        particles = measured_particles(problem, state.density, z, measurement)
+        z = state.density.sample(key, _CHECKED)
+        distance = self.discrepancy.distances_again(problem, state.discrepancy, z)
+        if distance is None:
+            return None
+        particles = state.proposal(problem).particles(problem, z, distance)
         target = full_tempering(state.beta, state.beta)
         log_w = log_weights(particles, self.kernel, target, state.beta)
         return final_check(particles.z, log_w)
 
     def posterior(self, state: "PLIState") -> AbstractModel | None:
-        """The density of the last round that went well."""
+        """The density of the last round that succeeded."""
         return state.density
 
     def skeleton(self, dim: int, observed_shape: tuple[int, ...]) -> AbstractModel:
         """A density of the family."""
         return self.family.skeleton(dim)
 
-    def _propose(
-        self,
-        sample_key: Key[Array, ""],
-        measure_key: Key[Array, ""],
-        problem: Problem,
-        state: "PLIState",
-    ) -> tuple[Particles, Measurement, Any]:
-        """Draw parameters from the last posterior, and measure their distances."""
-        proposal = problem.prior if state.density is None else state.density
-        z = proposal.sample(sample_key, self._n_particles)
-        if isinstance(state.discrepancy, AbstractLearnedDiscrepancy):
-            z, measurement, measured = learn_and_measure(
-                measure_key,
-                problem,
-                state.discrepancy,
-                state.measured,
-                proposal,
-                z,
-                self._n_draws(problem),
-                wide=state.wide,
-            )
-        else:
-            measurement, measured = measure_parameters(
-                measure_key,
-                problem,
-                state.discrepancy,
-                state.measured,
-                z,
-                self._n_draws(problem),
-                partition=state.partition,
-                chunk_size=self.chunk_size,
-                with_influences=self.beta == "calibrated",
-            )
-        return measured_particles(problem, proposal, z, measurement), measurement, measured
+    def _target(
+        self, state: "PLIState", particles: Particles, evaluation: Evaluation
+    ) -> tuple[float, Tempering | None]:
+        """The target bandwidth of this round, and the last tempering relative to it."""
+        last = state.tempering
+        if self.beta != "calibrated" or last is None or last.level < 1:
+            return state.beta, last
+        target = full_tempering(state.beta, state.beta)
+        log_w = log_weights(particles, self.kernel, target, state.beta)
+        known = np.flatnonzero(np.isfinite(particles.distance[: len(evaluation.influences)]))
+        found = calibrated_bandwidth(
+            particles.z[known], log_w[known], evaluation.influences[known], state.beta
+        )
+        beta = float(np.sqrt(found * state.beta))  # half of the way, as each estimate is noisy
+        return beta, dataclasses.replace(last, level=min(1.0, beta / state.beta))
 
     def _fit(
         self,
         key: Key[Array, ""],
-        problem: Problem,
+        proposal: Proposal,
         last: AbstractModel | None,
         particles: Particles,
-        log_w: np.ndarray,
+        log_w: Float[np.ndarray, " K"],
     ) -> tuple[AbstractModel, dict[str, Any]]:
         z, weights = jnp.asarray(particles.z, float), jnp.asarray(log_w - log_w.max(), float)
         if self.projection == "m":
             return self.family.fit(key, z, weights, last)
-        proposal = problem.prior if last is None else last
-        return reverse_project(key, self.family, z, weights, proposal, last)
+        return reverse_project(key, self.family, z, weights, proposal.density, last)
 
-    @property
-    def _n_particles(self) -> int:
-        if self.n_particles is not None:
-            return self.n_particles
-        return _LEARNED_PARAMETERS if self.learns else _PARAMETERS
-
-    def _n_draws(self, problem: Problem) -> int:
-        if self.n_draws is not None:
-            return self.n_draws
-        return _LEARNED_DRAWS if self.learns else max(problem.n_obs, 100)
+    def _sizes(self, problem: Problem) -> tuple[int, int]:
+        """K and M."""
+        n_particles, n_draws = self.discrepancy.default_sizes(problem.n_obs)
+        return self.n_particles or n_particles, self.n_draws or n_draws
 
     def _first_beta(self, problem: Problem) -> float:
         if self.beta is None or isinstance(self.beta, str):
@@ -392,22 +336,25 @@ class PLI(AbstractMethod):
 class PLIState(eqx.Module):
     """What a run of PLI knows after a round."""
 
-    discrepancy: AbstractDiscrepancy | AbstractLearnedDiscrepancy
-    measured: Any
+    discrepancy: eqx.Module
     """The discrepancy's state."""
     partition: PreparedPartition | None
     beta: float
     """The target bandwidth."""
     density: AbstractModel | None = None
-    wide: AbstractModel | None = None
-    """The last density that had taken in little of the likelihood."""
     tempering: Tempering | None = None
     noisy: bool = False
     """Whether noise dominated the distances of the round."""
     settled: bool = False
     """Whether the round's proposal was nearly the target already."""
-    earlier: tuple[Earlier, ...] = ()
+    earlier: tuple[EarlierRound, ...] = ()
     """Rounds whose simulations are used again, the newest first."""
+
+    def proposal(self, problem: Problem) -> Proposal:
+        """What the next round draws from: the last posterior, or the prior."""
+        if self.density is None or self.tempering is None:
+            return Proposal(problem.prior, level=0.0)
+        return Proposal(self.density, self.tempering.level)
 
 
 def _is_finite(density: AbstractModel) -> bool:

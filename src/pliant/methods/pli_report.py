@@ -4,8 +4,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from pliant._importance import divergence_from_uniform, effective_sample_size, normalise
-from pliant.discrepancies.measured import Measurement, distance_row
-from pliant.discrepancies.particles import Particles
+from pliant.discrepancies.base import Particles
 from pliant.methods.base import Stop
 from pliant.weighting.weights import Tempering
 
@@ -14,7 +13,7 @@ _SETTLED = 0.2  # of a parameter's width: a round that changes less has changed 
 
 def round_row(
     particles: Particles,
-    measurement: Measurement,
+    distance_columns: dict[str, float | int],
     tempering: Tempering,
     beta: float,
     log_w: np.ndarray,
@@ -26,7 +25,7 @@ def round_row(
         "beta": beta,
         "kl": divergence_from_uniform(log_w, particles.log_base),
         "ess": effective_sample_size(log_w),
-        **distance_row(measurement),
+        **distance_columns,
     }
     if np.any(particles.log_partition):
         plain = log_w + particles.log_partition * (beta / tempering.bandwidth)

@@ -5,17 +5,20 @@ import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from pliant._checks import check_seed
-from pliant.discrepancies.base import AbstractDiscrepancy
-from pliant.discrepancies.feature_scale import feature_scale
-from pliant.discrepancies.measured import measure_parameters
-from pliant.discrepancies.scaling import with_scale
+from pliant.discrepancies.base import RoundOptions
+from pliant.discrepancies.measured import (
+    AbstractMeasuredDiscrepancy,
+    MeasuredState,
+    measure_parameters,
+)
 from pliant.problem.problem import Problem
+from pliant.problem.scale import feature_divisors
 
 
 def predictive_distance(
     problem: Problem,
     theta: PyTree,
-    discrepancy: AbstractDiscrepancy,
+    discrepancy: AbstractMeasuredDiscrepancy,
     *,
     n_draws: int | None = None,
     seed: int = 0,
@@ -38,17 +41,13 @@ def predictive_distance(
     """
     key = jax.random.key(check_seed("seed", seed))
     scale_key, sim_key = jax.random.split(key)
-    scale, _ = feature_scale(scale_key, problem)
+    scale, _ = feature_divisors(scale_key, problem)
     if scale is not None:
-        discrepancy = with_scale(discrepancy, scale)
+        discrepancy = discrepancy.with_scale(scale)
     z = jax.vmap(problem.prior.space.unconstrain)(jax.tree.map(jnp.asarray, theta))
-    measurement, _ = measure_parameters(
-        sim_key,
-        problem,
-        discrepancy,
-        discrepancy.prepare(problem.observed),
-        z,
-        max(problem.n_obs, discrepancy.min_draws) if n_draws is None else n_draws,
-        with_noise=False,
-    )
+    state = MeasuredState(discrepancy, discrepancy.prepare(problem.observed))
+    if n_draws is None:
+        n_draws = max(problem.n_obs, discrepancy.min_draws)
+    options = RoundOptions(n_draws)
+    measurement = measure_parameters(sim_key, problem, state, z, options, with_noise=False)
     return float(measurement.distance.mean())

@@ -1,20 +1,166 @@
-"""Observations as inputs of a network: centred, scaled, and their tails drawn in."""
+"""Standardising: the scales at which observations and parameters are compared and learned.
+
+Distances divide the features of an event by *divisors*. Networks see observations through a
+``Squash``, and parameters through a ``Standardise`` of each round.
+"""
+
+import math
+from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jax.core import Tracer
+from jaxtyping import Array, Bool, Float, Key
 
+from pliant.problem.problem import Problem
+from pliant.problem.space import constrain_all
+
+_PILOT = (256, 4)  # particles and draws of the pilot
 _ENOUGH = 10  # observations whose own spread is trusted
-_LINEAR = 10.0  # spreads from the centre up to which nothing is changed
+_SPREADS = 3.0  # the default kernels and bandwidth were set for observations with a spread of 1/3
+_LINEAR = 10.0  # spreads from the centre within which a squash changes nothing
+
+
+# Divisors: events as rows of features, each divided by its scale.
+
+
+def as_divisors(scale: Any) -> Array | None:
+    """The option ``scale`` as an array of positive divisors, one for each feature.
+
+    Raises:
+        TypeError: If it holds something other than numbers.
+        ValueError: If it is not a vector of finite positive numbers.
+    """
+    if scale is None or isinstance(scale, Tracer):
+        return scale
+    try:
+        values = np.asarray(scale, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(f"scale: expected None or a vector of numbers, got {scale!r}.") from None
+    if values.ndim != 1:
+        raise ValueError(
+            "scale: expected None or a vector with one divisor for each feature of the flattened "
+            f"event, got an array of shape {values.shape}."
+        )
+    single = np.finfo(np.float32)
+    if not np.all((values >= single.tiny) & (values <= single.max)):
+        raise ValueError(
+            f"scale: expected positive divisors in the range of single precision, got {values}."
+        )
+    return jnp.asarray(values)
+
+
+def as_rows(x: Array, lead: int, scale: Float[Array, " d"] | None) -> Float[Array, "*lead d"]:
+    """Events flattened to ``d`` features, each divided by its divisor.
+
+    Args:
+        x: Events, with ``lead`` leading axes.
+        lead: How many axes come before those of the event.
+        scale: The divisors; None leaves the features as they are.
+
+    Raises:
+        ValueError: If the number of divisors is not the number of features.
+    """
+    x = jnp.asarray(x)
+    if not jnp.issubdtype(x.dtype, jnp.floating):
+        x = x.astype(jnp.result_type(float))
+    rows = x.reshape(*x.shape[:lead], -1)
+    if scale is None:
+        return rows
+    if scale.shape != rows.shape[-1:]:
+        raise ValueError(
+            f"scale: expected {rows.shape[-1]} divisors, one for each feature of an event of "
+            f"shape {x.shape[lead:]}, got {scale.size}."
+        )
+    return rows / scale.astype(rows.dtype).reshape((1,) * lead + (-1,))
+
+
+def check_same_features(x: Float[Array, "K M d"], observed: Float[Array, "N e"]) -> None:
+    """Raise a ``ValueError`` unless simulated and observed events have as many features."""
+    if x.shape[-1] != observed.shape[-1]:
+        raise ValueError(
+            f"x: expected events with {observed.shape[-1]} features, as observed, got "
+            f"{x.shape[-1]}."
+        )
+
+
+def feature_divisors(
+    key: Key[Array, ""], problem: Problem
+) -> tuple[Float[np.ndarray, " d"] | None, int]:
+    """The divisors of ``problem.scale``, and the number of simulator calls that they cost.
+
+    "auto" takes three times the spread of each feature over the observations. It takes the
+    spread over pilot simulations if there are fewer than ten observations, and for a feature that
+    does not vary.
+    """
+    if problem.scale is None:
+        return None, 0
+    if not isinstance(problem.scale, str):
+        return np.asarray(problem.scale), 0
+    if problem.scale != "auto" or problem.n_obs < _ENOUGH:
+        return _pilot_spread(key, problem), math.prod(_PILOT)
+    everything = jnp.ones((1, problem.n_obs), bool)
+    own = _SPREADS * np.asarray(robust_spread(problem.observed[None], everything))
+    varies = _varies(problem)
+    if np.all(varies):
+        return own, 0
+    return np.where(varies, own, _pilot_spread(key, problem)), math.prod(_PILOT)
+
+
+def pilot_simulations(problem: Problem) -> int:
+    """The number of simulator calls that ``feature_divisors`` makes."""
+    if not isinstance(problem.scale, str):
+        return 0
+    own = problem.scale == "auto" and problem.n_obs >= _ENOUGH and np.all(_varies(problem))
+    return 0 if own else math.prod(_PILOT)
+
+
+def robust_spread(x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]) -> Float[Array, " d"]:
+    """How far each feature spreads over all sets.
+
+    Half the range from the 16 % to the 84 % quantile, which is the standard deviation of a normal
+    feature and is not moved by a few wild draws. Where that is zero, as for counts that are
+    mostly zero, it is the standard deviation. A constant feature gets 1.
+
+    Args:
+        x: Simulated sets, as from the prior.
+        ok: Which draws are usable; the others are ignored.
+    """
+    rows = as_rows(x, 2, None)
+    rows = jnp.where(ok[..., None], rows, jnp.nan).reshape(-1, rows.shape[-1])
+    # "nearest" returns values of the sample, so a constant feature has a spread of exactly zero.
+    low, high = jnp.nanquantile(rows, jnp.array([0.16, 0.84]), axis=0, method="nearest")
+    spread = (high - low) / 2
+    deviation = jnp.where(jnp.nanmax(rows, 0) > jnp.nanmin(rows, 0), jnp.nanstd(rows, 0), 0)
+    spread = jnp.where(spread > 0, spread, deviation)
+    return jnp.where((spread > 0) & jnp.isfinite(spread), spread, 1)
+
+
+def _varies(problem: Problem) -> Bool[np.ndarray, " d"]:
+    """Which features differ between observations."""
+    return np.ptp(np.asarray(problem.observed).reshape(problem.n_obs, -1), axis=0) > 0
+
+
+def _pilot_spread(key: Key[Array, ""], problem: Problem) -> Float[np.ndarray, " d"]:
+    """The spread of each feature over simulations from the prior."""
+    n_particles, n_draws = _PILOT
+    prior_key, sim_key = jax.random.split(key)
+    thetas = constrain_all(problem.prior.space, problem.prior.sample(prior_key, n_particles))
+    x, ok = problem.simulator.simulate(jax.random.split(sim_key, n_particles), thetas, n_draws)
+    return np.asarray(robust_spread(x, ok))
+
+
+# Inputs of networks.
 
 
 class Squash(eqx.Module):
     """``(x - centre) / spread`` of each feature, which grows as a logarithm beyond ten spreads.
 
-    Where the data were observed a network sees them at their own scale and in their own shape
-    (what is Gaussian stays Gaussian), and simulations that are a million spreads away still
-    give numbers of a moderate size.
+    Near the observations, a network sees data at their own scale and in their own shape: what is
+    Gaussian stays Gaussian. Simulations that are a million spreads away still give numbers of
+    moderate size.
     """
 
     centre: Float[Array, " d"]
@@ -22,27 +168,71 @@ class Squash(eqx.Module):
 
     def __call__(self, x: Float[Array, "*batch d"]) -> Float[Array, "*batch d"]:
         """The features of any batch of flattened observations."""
-        ratio = (x - self.centre) / self.spread
+        ratio = _standardised(x, self.centre, self.spread)
         size = jnp.abs(ratio)
         beyond = jnp.maximum(size - _LINEAR, 0.0)
         return jnp.sign(ratio) * (jnp.minimum(size, _LINEAR) + jnp.log1p(beyond))
 
 
 def fit_squash(observed: Float[np.ndarray, "N d"], simulated: Float[np.ndarray, "S d"]) -> Squash:
-    """The squash for a run, from what was observed and from simulations with the prior.
+    """The squash for a run, from the observations and from simulations with the prior.
 
-    The observations' mean and standard deviation; the interquartile range of the simulations
-    (as a standard deviation) where fewer than ten were observed or a feature did not vary;
-    one where neither varies.
+    It uses the observations' mean and standard deviation. With fewer than ten observations, and
+    for a feature that does not vary, it uses the interquartile range of the simulations (as a
+    standard deviation), or one if that does not vary either.
     """
     observed = np.asarray(observed, np.float64)
     own = observed.std(axis=0) if len(observed) >= _ENOUGH else np.zeros(observed.shape[1])
-    spread = np.where(own > 0, own, middle_squash(simulated).spread)
+    spread = np.where(own > 0, own, quartile_squash(simulated).spread)
     return Squash(jnp.asarray(observed.mean(axis=0), float), jnp.asarray(spread, float))
 
 
-def middle_squash(rows: Float[np.ndarray, "S d"]) -> Squash:
+def quartile_squash(rows: Float[np.ndarray, "S d"]) -> Squash:
     """By the median and the interquartile range (as a standard deviation), or one where it is 0."""
     low, middle, high = np.quantile(np.asarray(rows, np.float64), [0.25, 0.5, 0.75], axis=0)
     spread = (high - low) / 1.349
     return Squash(jnp.asarray(middle, float), jnp.asarray(np.where(spread > 0, spread, 1.0), float))
+
+
+def flat_thetas(problem: Problem, z: Float[Array, "K dim"]) -> Float[Array, "K t"]:
+    """Parameters in the user's units, as one vector each."""
+    leaves = jax.tree.leaves(constrain_all(problem.prior.space, z))
+    return jnp.concatenate([leaf.reshape(len(z), -1) for leaf in leaves], axis=1)
+
+
+def parameter_features(
+    problem: Problem, squash: Squash, z: Float[Array, "K dim"]
+) -> Float[Array, "K c"]:
+    """What networks see of a parameter: z, and theta itself with its tails drawn in.
+
+    The simulator's output is often linear in theta where it is not in z: near the end of an
+    interval.
+    """
+    return jnp.concatenate([z, squash(flat_thetas(problem, z))], axis=1)
+
+
+class Standardise(eqx.Module):
+    """``(x - centre) / spread``: parameters at the scale on which a round's parameters vary."""
+
+    centre: Float[Array, " c"]
+    spread: Float[Array, " c"]
+
+    def __call__(self, x: Float[Array, "*batch c"]) -> Float[Array, "*batch c"]:
+        """Centred and scaled parameters."""
+        return _standardised(x, self.centre, self.spread)
+
+
+def fit_standardise(rows: Float[np.ndarray, "K c"]) -> Standardise:
+    """What gives a round's parameters the mean zero and the spread one."""
+    spread = np.std(rows, axis=0)
+    return Standardise(
+        jnp.asarray(np.mean(rows, axis=0)), jnp.asarray(np.where(spread > 0, spread, 1.0))
+    )
+
+
+def _standardised(
+    x: Float[Array, "*batch d"], centre: Float[Array, " d"], spread: Float[Array, " d"]
+) -> Float[Array, "*batch d"]:
+    x = jnp.asarray(x)
+    lead = (1,) * (x.ndim - 1)
+    return (x - centre.reshape(*lead, -1)) / spread.reshape(*lead, -1)

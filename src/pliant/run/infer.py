@@ -13,7 +13,6 @@ from pliant._files import StorageError
 from pliant.methods.base import AbstractMethod, Outcome, Stop
 from pliant.problem.prior import Prior
 from pliant.problem.problem import Problem
-from pliant.run.budget import within_budget
 from pliant.run.folder import Plan, Progress, RunStore
 from pliant.run.history import History
 from pliant.run.posterior import Posterior
@@ -64,7 +63,8 @@ def infer(
         InUseError: If another process works in the folder.
     """
     _check(problem, method, seed, max_simulations, max_seconds, progress, callback)
-    method = within_budget(method, problem, max_simulations)
+    if max_simulations is not None:
+        method = method.within_budget(problem, max_simulations)
     plan = Plan(method, seed, max_simulations, max_seconds)
     _check_budget(problem, plan)
     if folder is None:

@@ -53,9 +53,9 @@ class JaxSimulator(AbstractSimulator):
             ok = jnp.all(jnp.isfinite(x))
             return jnp.where(ok, x, 0.0), ok
 
-        def sets(mapped: tuple[Array, PyTree], indices: Array) -> tuple[PyTree, None]:
+        def sets(mapped: tuple[Array, PyTree], indices: Array) -> PyTree:
             keys, thetas = mapped
             over_draws = jax.vmap(draw, in_axes=(None, None, 0))
-            return jax.vmap(over_draws, in_axes=(0, 0, None))(keys, thetas, indices), None
+            return jax.vmap(over_draws, in_axes=(0, 0, None))(keys, thetas, indices)
 
-        return share_out(sets, (keys, thetas), jnp.arange(n))[0]
+        return share_out(sets, (keys, thetas), jnp.arange(n))

@@ -6,11 +6,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Key, PyTree
+from jaxtyping import Array, Bool, Float, Key
 from scipy.special import logsumexp
 
 from pliant._checks import check_integer
-from pliant.discrepancies.base import AbstractDiscrepancy
+from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy, MeasuredState
 from pliant.problem.problem import Problem
 from pliant.problem.space import constrain_all
 from pliant.weighting.kernels import AbstractKernel
@@ -40,11 +40,27 @@ class PartitionFunction(eqx.Module):
         self,
         key: Key[Array, ""],
         problem: Problem,
-        discrepancy: AbstractDiscrepancy,
+        state: Any,
         kernel: AbstractKernel,
         beta: float,
     ) -> "PreparedPartition":
-        """Draw the reference sets and compute what the discrepancy needs of them."""
+        """Draw the reference sets and compute what the discrepancy needs of them.
+
+        Args:
+            key: For the pilot and the sets.
+            problem: With prior, simulator and observations.
+            state: The discrepancy's, before the first round.
+            kernel: What turns distances into pseudo-likelihoods.
+            beta: The target bandwidth.
+
+        Raises:
+            ValueError: If the discrepancy does not compare sets.
+        """
+        if not isinstance(state, MeasuredState):
+            raise ValueError(
+                "partition: a learned likelihood is normalised; leave the partition function out."
+            )
+        discrepancy = state.discrepancy
         prior_key, sim_key, set_key = jax.random.split(key, 3)
         z = problem.prior.sample(prior_key, _PILOT)
         thetas = constrain_all(problem.prior.space, z)
@@ -62,32 +78,22 @@ class PartitionFunction(eqx.Module):
 class PreparedPartition(eqx.Module):
     """Reference sets, ready to be compared with simulated sets."""
 
-    discrepancy: AbstractDiscrepancy
+    discrepancy: AbstractMeasuredDiscrepancy
     states: Any
-    """The discrepancy's states of all sets, stacked on a leading axis."""
+    """What the discrepancy prepared of all sets, stacked on a leading axis."""
     kernel: AbstractKernel
     beta: float
 
     def log_values(
-        self,
-        key: Key[Array, ""],
-        thetas: PyTree,
-        x: Float[Array, "K M *event"],
-        ok: Bool[Array, "K M"],
+        self, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
     ) -> Float[np.ndarray, " K"]:
         """Log Z(theta) of ``K`` simulated sets, up to the constant log V."""
-        distances = np.asarray(self._distances(key, thetas, x, ok), np.float64)
+        distances = np.asarray(self._distances(x, ok), np.float64)
         log_kernel = self.kernel.log_value(distances, self.beta)
         return logsumexp(log_kernel, axis=0) - np.log(len(distances))
 
     @eqx.filter_jit
     def _distances(
-        self,
-        key: Key[Array, ""],
-        thetas: PyTree,
-        x: Float[Array, "K M *event"],
-        ok: Bool[Array, "K M"],
+        self, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
     ) -> Float[Array, "sets K"]:
-        return jax.lax.map(
-            lambda state: self.discrepancy.measure(key, state, thetas, x, ok)[0], self.states
-        )
+        return jax.lax.map(lambda state: self.discrepancy.measure(state, x, ok)[0], self.states)

@@ -1,4 +1,4 @@
-"""Earlier rounds' simulations, used again through the densities that they were drawn from."""
+"""EarlierRound rounds' simulations, used again through the densities that they were drawn from."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -7,11 +7,11 @@ from jaxtyping import Float
 from scipy.special import logsumexp
 
 from pliant.densities.base import AbstractDensity
-from pliant.discrepancies.particles import Particles
+from pliant.discrepancies.base import Particles
 from pliant.problem.problem import Problem
 
 
-class Earlier(eqx.Module):
+class EarlierRound(eqx.Module):
     """The particles of a round, and the density that they were drawn from."""
 
     proposal: AbstractDensity | None
@@ -20,7 +20,7 @@ class Earlier(eqx.Module):
 
 
 def pooled(
-    problem: Problem, newest: Earlier, earlier: tuple[Earlier, ...], *, rounds: int
+    problem: Problem, newest: EarlierRound, earlier: tuple[EarlierRound, ...], *, rounds: int
 ) -> Particles:
     """The particles of several rounds, weighted so that they stand for the newest proposal.
 

@@ -4,7 +4,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
-from pliant.discrepancies.particles import Particles
+from pliant.discrepancies.base import Particles
 from pliant.weighting.kernels import AbstractKernel
 
 

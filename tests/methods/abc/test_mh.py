@@ -124,7 +124,7 @@ def test_simulations_are_counted_truly(conjugate, monkeypatch):
     made, real = [], abc_sampler.measure_parameters
 
     def spy(*arguments, **options):
-        made.append(len(arguments[4]) * arguments[5])
+        made.append(len(arguments[3]) * arguments[4].n_draws)
         return real(*arguments, **options)
 
     monkeypatch.setattr(abc_sampler, "measure_parameters", spy)

@@ -10,8 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from pliant._checks import check_integer
-from pliant.discrepancies.base import AbstractDiscrepancy
-from pliant.discrepancies.measured import Measurement
+from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy, Measurement
 from pliant.discrepancies.mmd import MMD
 from pliant.methods.abc.population import Population, perturbed
 from pliant.methods.abc.sampler import ABCState, log_prior, log_uniform
@@ -51,7 +50,7 @@ class MHABC(AbstractSMC):
     rounds: int = eqx.field(static=True, default=200)
     n_particles: int = eqx.field(static=True, default=1000)
     n_draws: int | None = eqx.field(static=True, default=None)
-    discrepancy: AbstractDiscrepancy = MMD()
+    discrepancy: AbstractMeasuredDiscrepancy = MMD()
     hits: int = eqx.field(static=True, default=2)
     max_tries: int = eqx.field(static=True, default=100)
     alpha: float = eqx.field(static=True, default=0.9)
@@ -87,15 +86,13 @@ class MHABC(AbstractSMC):
         proposed = log_prior(problem, z)
         z_here = jnp.asarray(population.z, float)
         limit = np.where(population.alive, self.max_tries, 0)
-        here, state = self.try_until(
-            here_key, problem, state, z_here, h, hits=self.hits - 1, limit=limit
-        )
+        here = self.try_until(here_key, problem, state, z_here, h, hits=self.hits - 1, limit=limit)
         hit_here = here.found == self.hits - 1
         log_u = log_uniform(accept_key, len(z))
         with np.errstate(over="ignore", invalid="ignore"):  # the dead make no tries
             most = np.ceil(np.exp(proposed - population.log_prior - log_u) * here.tries)
         limit = np.where(hit_here & (most >= self.hits), np.minimum(most, self.max_tries + 1), 0)
-        there, state = self.try_until(
+        there = self.try_until(
             there_key, problem, state, z, h, hits=self.hits, limit=limit.astype(int)
         )
         accept = there.found == self.hits
@@ -110,7 +107,6 @@ class MHABC(AbstractSMC):
         n_sets = self.n_particles * len(here.passes + there.passes)
         return Moved(
             population=population,
-            state=state,
             acceptance=float(accept.sum() / population.alive.sum()),
             measurement=here.passes[0],
             simulations=n_sets * self.draws(problem),
@@ -134,7 +130,7 @@ class MHABC(AbstractSMC):
         *,
         hits: int,
         limit: Int[np.ndarray, " K"],
-    ) -> tuple["Tries", ABCState]:
+    ) -> "Tries":
         """Simulate sets with each parameter until some lie within the bandwidth.
 
         A pass makes K tries and shares them out among the parameters that are not done, so that
@@ -158,7 +154,7 @@ class MHABC(AbstractSMC):
         while (open_ := np.flatnonzero((found < hits) & (tries < limit))).size:
             slots = np.resize(open_, n)
             pass_key = jax.random.fold_in(key, len(passes))
-            measurement, state = self.measure(pass_key, problem, state, z[slots])
+            measurement = self.measure(pass_key, problem, state, z[slots])
             passes.append(measurement)
             table = np.full(-(-n // open_.size) * open_.size, np.nan)
             table[:n] = measurement.distance
@@ -171,7 +167,7 @@ class MHABC(AbstractSMC):
             tries[open_] += made
             found[open_] += hit
             distance[open_] = np.where(hit > 0, last, distance[open_])
-        return Tries(tries, found, distance, passes), state
+        return Tries(tries, found, distance, passes)
 
 
 class Tries(NamedTuple):

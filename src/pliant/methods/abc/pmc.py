@@ -14,8 +14,7 @@ from pliant._importance import normalise
 from pliant.densities.base import AbstractDensity
 from pliant.densities.mixture import GaussianMixture, MixtureDensity
 from pliant.densities.particles import KernelMixture
-from pliant.discrepancies.base import AbstractDiscrepancy
-from pliant.discrepancies.measured import Measurement, distance_row
+from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy, Measurement
 from pliant.discrepancies.mmd import MMD
 from pliant.methods.abc.population import Population, walk_cholesky
 from pliant.methods.abc.sampler import (
@@ -57,7 +56,7 @@ class PMCABC(AbstractABC):
     rounds: int = eqx.field(static=True, default=200)
     n_particles: int = eqx.field(static=True, default=1000)
     n_draws: int | None = eqx.field(static=True, default=None)
-    discrepancy: AbstractDiscrepancy = MMD()
+    discrepancy: AbstractMeasuredDiscrepancy = MMD()
     alpha: float = eqx.field(static=True, default=0.5)
     perturbation: GaussianMixture | None = GaussianMixture(components=5, starts=1)
     tolerance: float | None = eqx.field(static=True, default=None)
@@ -86,20 +85,20 @@ class PMCABC(AbstractABC):
     def step(self, key: Key[Array, ""], problem: Problem, state: ABCState) -> Outcome:
         """The first round draws from the prior, the others from what was kept."""
         if state.population is None:
-            population, measurement, state = self.prior_population(key, problem, state)
+            population, measurement = self.prior_population(key, problem, state)
             acceptance, n_new = 1.0, self.n_particles
         else:
             kept, n_new = state.population, self.n_particles - self.n_kept
-            new, measurement, state = self._propose(key, problem, state, n_new)
+            new, measurement = self._propose(key, problem, state, n_new)
             acceptance = float(np.mean(new.distance <= kept.bandwidth))
             population = _joined(kept, new)
         cost = n_new * self.draws(problem)
         n_usable = int(np.isfinite(population.distance).sum())
         if n_usable < FEWEST_PARTICLES:
-            row = distance_row(measurement)
+            row = measurement.row
             return Outcome(state, row, cost, nothing_usable(n_usable, self.n_particles))
         best = closest(population, self.n_kept)
-        row = population_row(best, acceptance) | distance_row(measurement)
+        row = population_row(best, acceptance) | measurement.row
         state = dataclasses.replace(state, population=best)
         stop = None
         if self.tolerance is not None and best.bandwidth <= self.tolerance:
@@ -111,11 +110,11 @@ class PMCABC(AbstractABC):
 
     def _propose(
         self, key: Key[Array, ""], problem: Problem, state: ABCState, n: int
-    ) -> tuple[Population, Measurement, ABCState]:
+    ) -> tuple[Population, Measurement]:
         fit_key, sample_key, measure_key = jax.random.split(key, 3)
         proposal = self.proposal(fit_key, state.population)
         z = proposal.sample(sample_key, n)
-        measurement, state = self.measure(measure_key, problem, state, z)
+        measurement = self.measure(measure_key, problem, state, z)
         prior = log_prior(problem, z)
         log_weights = prior - np.asarray(proposal.log_prob(z), np.float64)
         new = Population(
@@ -125,7 +124,7 @@ class PMCABC(AbstractABC):
             log_weights=np.where(np.isfinite(measurement.distance), log_weights, -np.inf),
             bandwidth=np.inf,
         )
-        return new, measurement, state
+        return new, measurement
 
     def proposal(self, key: Key[Array, ""], population: Population) -> AbstractDensity:
         """The density q that new particles are drawn from."""

@@ -10,8 +10,7 @@ from jaxtyping import Array, Float, Key
 
 from pliant._checks import check_instance, check_real
 from pliant.densities.particles import ParticleDensity, particle_density
-from pliant.discrepancies.base import AbstractDiscrepancy
-from pliant.discrepancies.measured import distance_row
+from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy
 from pliant.discrepancies.mmd import MMD
 from pliant.methods.abc.sampler import ABCState, AbstractABC, log_uniform
 from pliant.methods.base import Outcome, Stop
@@ -42,7 +41,7 @@ class RejectionABC(AbstractABC):
     rounds: int = eqx.field(static=True, default=100)
     n_particles: int = eqx.field(static=True, default=1000)
     n_draws: int | None = eqx.field(static=True, default=None)
-    discrepancy: AbstractDiscrepancy = MMD()
+    discrepancy: AbstractMeasuredDiscrepancy = MMD()
     kernel: AbstractKernel = UniformKernel()
     quantile: float = eqx.field(static=True, default=0.01)
     tolerance: float | None = eqx.field(static=True, default=None)
@@ -69,7 +68,7 @@ class RejectionABC(AbstractABC):
         """Draw, and merge with the best of the draws before."""
         sample_key, measure_key, kernel_key = jax.random.split(key, 3)
         z = problem.prior.sample(sample_key, self.n_particles)
-        measurement, state = self.measure(measure_key, problem, state, z)
+        measurement = self.measure(measure_key, problem, state, z)
         log_u = log_uniform(kernel_key, self.n_particles)
         needed = self.kernel.least_bandwidth(measurement.distance, log_u)
 
@@ -82,7 +81,7 @@ class RejectionABC(AbstractABC):
             "acceptance": accepted.count / n_drawn,
             "ess": float(accepted.count),
             "unique": accepted.count,
-            **distance_row(measurement),
+            **measurement.row,
         }
         state = dataclasses.replace(state, population=accepted)
         last = n_drawn == self.rounds * self.n_particles

@@ -12,9 +12,13 @@ from jaxtyping import Array, Float, Key
 
 from pliant._checks import check_instance, check_integer
 from pliant.densities.particles import ParticleDensity, particle_skeleton
-from pliant.discrepancies.base import AbstractDiscrepancy, check_draws
-from pliant.discrepancies.feature_scale import with_feature_scale
-from pliant.discrepancies.measured import Measurement, measure_parameters
+from pliant.discrepancies.base import RoundOptions
+from pliant.discrepancies.measured import (
+    AbstractMeasuredDiscrepancy,
+    MeasuredState,
+    Measurement,
+    measure_parameters,
+)
 from pliant.methods.abc.population import Population
 from pliant.methods.base import FEWEST_PARTICLES, AbstractMethod, Stop
 from pliant.problem.problem import Problem
@@ -25,9 +29,8 @@ class ABCState(eqx.Module):
 
     population: Any
     """What the sampler holds, with a method ``density``; None before the first round."""
-    discrepancy: AbstractDiscrepancy
-    measured: Any
-    """The discrepancy's state."""
+    measured: MeasuredState
+    """What compares sets with the observed one."""
 
 
 class AbstractABC(AbstractMethod):
@@ -40,7 +43,7 @@ class AbstractABC(AbstractMethod):
 
     n_particles: eqx.AbstractVar[int]
     n_draws: eqx.AbstractVar[int | None]
-    discrepancy: eqx.AbstractVar[AbstractDiscrepancy]
+    discrepancy: eqx.AbstractVar[AbstractMeasuredDiscrepancy]
     chunk_size: eqx.AbstractVar[int | None]
 
     def __check_init__(self):
@@ -48,7 +51,7 @@ class AbstractABC(AbstractMethod):
         check_integer("n_particles", self.n_particles, at_least=FEWEST_PARTICLES)
         if self.n_draws is not None:
             check_integer("n_draws", self.n_draws, at_least=1)
-        check_instance("discrepancy", self.discrepancy, AbstractDiscrepancy, "pliant.MMD()")
+        check_instance("discrepancy", self.discrepancy, AbstractMeasuredDiscrepancy, "pliant.MMD()")
         if self.chunk_size is not None:
             check_integer("chunk_size", self.chunk_size, at_least=1)
         if self.n_kept < FEWEST_PARTICLES:  # the share itself is checked by now
@@ -77,10 +80,8 @@ class AbstractABC(AbstractMethod):
 
     def init(self, key: Key[Array, ""], problem: Problem) -> tuple[ABCState, int]:
         """Fix the features' scales and prepare what depends on the observations alone."""
-        check_draws(self.discrepancy, self.draws(problem))
-        discrepancy, simulations = with_feature_scale(key, problem, self.discrepancy)
-        discrepancy = discrepancy.for_sizes(self.draws(problem), problem.n_obs)
-        return ABCState(None, discrepancy, discrepancy.prepare(problem.observed)), simulations
+        measured, simulations = self.discrepancy.init(key, problem, self.draws(problem))
+        return ABCState(None, measured), simulations
 
     def posterior(self, state: ABCState) -> ParticleDensity | None:
         """The particles after the last round."""
@@ -96,26 +97,18 @@ class AbstractABC(AbstractMethod):
 
     def measure(
         self, key: Key[Array, ""], problem: Problem, state: ABCState, z: Float[Array, "K dim"]
-    ) -> tuple[Measurement, ABCState]:
+    ) -> Measurement:
         """Simulate a set with each parameter and compare it with the observed one."""
-        measurement, measured = measure_parameters(
-            key,
-            problem,
-            state.discrepancy,
-            state.measured,
-            z,
-            self.draws(problem),
-            chunk_size=self.chunk_size,
-        )
-        return measurement, dataclasses.replace(state, measured=measured)
+        options = RoundOptions(self.draws(problem), self.chunk_size)
+        return measure_parameters(key, problem, state.measured, z, options)
 
     def prior_population(
         self, key: Key[Array, ""], problem: Problem, state: ABCState
-    ) -> tuple[Population, Measurement, ABCState]:
+    ) -> tuple[Population, Measurement]:
         """``n_particles`` draws from the prior, of equal weight where a distance is known."""
         sample_key, measure_key = jax.random.split(key)
         z = problem.prior.sample(sample_key, self.n_particles)
-        measurement, state = self.measure(measure_key, problem, state, z)
+        measurement = self.measure(measure_key, problem, state, z)
         population = Population(
             z=np.asarray(z, np.float64),
             log_prior=log_prior(problem, z),
@@ -123,7 +116,7 @@ class AbstractABC(AbstractMethod):
             log_weights=np.where(np.isfinite(measurement.distance), 0.0, -np.inf),
             bandwidth=np.inf,
         )
-        return population, measurement, state
+        return population, measurement
 
 
 def log_prior(problem: Problem, z: Float[Array, "K dim"]) -> Float[np.ndarray, " K"]:

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Key
 
 from pliant._checks import check_real
 from pliant._importance import effective_sample_size
-from pliant.discrepancies.measured import Measurement, distance_row
+from pliant.discrepancies.measured import Measurement
 from pliant.methods.abc.population import Population, resampled
 from pliant.methods.abc.sampler import (
     ABCState,
@@ -33,7 +33,6 @@ class Moved(NamedTuple):
     """A population after the move of a round."""
 
     population: Population
-    state: ABCState
     acceptance: float
     """The share of living particles that moved."""
     measurement: Measurement
@@ -93,9 +92,9 @@ class AbstractSMC(AbstractABC):
         if population.ess < self.resample_below * self.n_particles:
             population = resampled(resample_key, population)
         moved = self.move(move_key, problem, state, population)
-        state = dataclasses.replace(moved.state, population=moved.population)
+        state = dataclasses.replace(state, population=moved.population)
         row = population_row(moved.population, moved.acceptance) | moved.row
-        row |= distance_row(moved.measurement)
+        row |= moved.measurement.row
         stop = None
         if self._is_down(population):
             stop = tolerance_reached(population.bandwidth)
@@ -104,14 +103,14 @@ class AbstractSMC(AbstractABC):
         return Outcome(state, row, moved.simulations, stop)
 
     def _first(self, key: Key[Array, ""], problem: Problem, state: ABCState) -> Outcome:
-        population, measurement, state = self.prior_population(key, problem, state)
+        population, measurement = self.prior_population(key, problem, state)
         cost = self.n_particles * self.draws(problem)
         n_usable = int(population.alive.sum())
         if n_usable < FEWEST_PARTICLES:
-            row = distance_row(measurement)
+            row = measurement.row
             return Outcome(state, row, cost, nothing_usable(n_usable, self.n_particles))
         population = self._shrunk(population)
-        row = population_row(population, 1.0) | distance_row(measurement)
+        row = population_row(population, 1.0) | measurement.row
         state = dataclasses.replace(state, population=population)
         stop = tolerance_reached(population.bandwidth) if self._is_down(population) else None
         return Outcome(state, row, cost, stop)

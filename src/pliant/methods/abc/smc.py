@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from pliant._checks import check_instance
-from pliant.discrepancies.base import AbstractDiscrepancy
+from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy
 from pliant.discrepancies.mmd import MMD
 from pliant.methods.abc.population import Population, perturbed
 from pliant.methods.abc.sampler import ABCState, log_prior, log_uniform
@@ -43,7 +43,7 @@ class SMCABC(AbstractSMC):
     rounds: int = eqx.field(static=True, default=200)
     n_particles: int = eqx.field(static=True, default=1000)
     n_draws: int | None = eqx.field(static=True, default=None)
-    discrepancy: AbstractDiscrepancy = MMD()
+    discrepancy: AbstractMeasuredDiscrepancy = MMD()
     kernel: AbstractKernel = UniformKernel()
     alpha: float = eqx.field(static=True, default=0.9)
     resample_below: float = eqx.field(static=True, default=0.5)
@@ -70,7 +70,7 @@ class SMCABC(AbstractSMC):
         """One Metropolis-Hastings step of every particle; the dead stay where they are."""
         walk_key, measure_key, accept_key = jax.random.split(key, 3)
         z = perturbed(walk_key, population)
-        measurement, state = self.measure(measure_key, problem, state, z)
+        measurement = self.measure(measure_key, problem, state, z)
         proposed = log_prior(problem, z)
         h = population.bandwidth
         before = population.log_prior + self.kernel.log_value(population.distance, h)
@@ -84,7 +84,6 @@ class SMCABC(AbstractSMC):
         )
         return Moved(
             population=population,
-            state=state,
             acceptance=float(accept.sum() / population.alive.sum()),
             measurement=measurement,
             simulations=self.simulations_per_round(problem),

@@ -4,7 +4,7 @@ import abc
 
 import equinox as eqx
 
-from pliant.discrepancies.particles import Particles
+from pliant.discrepancies.base import Particles
 from pliant.weighting.kernels import AbstractKernel
 from pliant.weighting.weights import Tempering
 

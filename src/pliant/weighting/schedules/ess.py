@@ -8,7 +8,7 @@ from scipy.optimize import root_scalar
 
 from pliant._checks import check_real
 from pliant._importance import effective_sample_size
-from pliant.discrepancies.particles import Particles
+from pliant.discrepancies.base import Particles
 from pliant.weighting.kernels import AbstractKernel
 from pliant.weighting.schedules.base import AbstractSchedule
 from pliant.weighting.weights import Tempering, full_tempering, log_weights

@@ -1,6 +1,6 @@
 """A bandwidth that does not change."""
 
-from pliant.discrepancies.particles import Particles
+from pliant.discrepancies.base import Particles
 from pliant.weighting.kernels import AbstractKernel
 from pliant.weighting.schedules.base import AbstractSchedule
 from pliant.weighting.weights import Tempering, full_tempering

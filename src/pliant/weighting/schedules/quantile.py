@@ -4,7 +4,7 @@ import equinox as eqx
 import numpy as np
 
 from pliant._checks import check_real
-from pliant.discrepancies.particles import Particles
+from pliant.discrepancies.base import Particles
 from pliant.weighting.kernels import AbstractKernel
 from pliant.weighting.schedules.base import AbstractSchedule
 from pliant.weighting.weights import Tempering, full_tempering

@@ -1,9 +1,9 @@
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
-from pliant.discrepancies import MMD, pilot_scale, with_scale
+from pliant.discrepancies.mmd import MMD
+from pliant.problem.scale import robust_spread
 
 
 def test_pilot_scale_is_the_spread_of_each_feature():
@@ -13,7 +13,7 @@ def test_pilot_scale_is_the_spread_of_each_feature():
     ok[:100, 0] = False
     x[:100, 0] = np.nan
     x[100:110, 0] = 1e30  # a few wild draws, which a standard deviation would not survive
-    scale = pilot_scale(jnp.asarray(x, jnp.float32), jnp.asarray(ok))
+    scale = robust_spread(jnp.asarray(x, jnp.float32), jnp.asarray(ok))
     # Quantiles of 10,000 normal values err by about 1 %; those of the first feature are also
     # rounded, as 3 +- 0.001 is in float32.
     np.testing.assert_allclose(scale, [1e-3, 1.0, 20.0, 1e6], rtol=0.05)
@@ -22,17 +22,17 @@ def test_pilot_scale_is_the_spread_of_each_feature():
 def test_rare_features_fall_back_to_the_deviation_and_constant_ones_to_one():
     x = np.full((10, 10, 3), 0.1)
     x[0, 0, 1] = 1.1
-    scale = pilot_scale(jnp.asarray(x, jnp.float32), jnp.ones((10, 10), bool))
+    scale = robust_spread(jnp.asarray(x, jnp.float32), jnp.ones((10, 10), bool))
     np.testing.assert_allclose(scale, [1, np.sqrt(0.01 * 0.99), 1], rtol=1e-5)  # float32
 
 
 def test_a_pilot_without_usable_draws_scales_nothing():
-    scale = pilot_scale(jnp.full((2, 3, 2), jnp.nan), jnp.zeros((2, 3), bool))
+    scale = robust_spread(jnp.full((2, 3, 2), jnp.nan), jnp.zeros((2, 3), bool))
     np.testing.assert_array_equal(scale, [1, 1])
 
 
 def test_with_scale_keeps_the_other_options():
-    discrepancy = with_scale(MMD(lengthscales=(2.0,)), (1, 2))
+    discrepancy = MMD(lengthscales=(2.0,)).with_scale((1, 2))
     assert discrepancy.lengthscales == (2.0,)
     np.testing.assert_array_equal(discrepancy.scale, [1, 2])
 
@@ -42,15 +42,7 @@ def test_scale_may_be_replaced_inside_jit():
 
     @eqx.filter_jit
     def points(scale):
-        return with_scale(MMD(), scale).prepare(x).observed.points
+        return MMD().with_scale(scale).prepare(x).observed.points
 
     scale = jnp.array([2.0, 4.0])
     np.testing.assert_array_equal(points(scale), x / scale)
-
-
-def test_what_has_no_scale_says_so():
-    class Other(eqx.Module):
-        pass
-
-    with pytest.raises(TypeError, match="discrepancy: expected one with the option scale"):
-        with_scale(Other(), (1.0,))

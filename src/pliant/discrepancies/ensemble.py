@@ -1,0 +1,131 @@
+"""The networks of a learned discrepancy: trained in parallel, evaluated and averaged."""
+
+import abc
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from pliant.discrepancies.draws import RoundDraws, are_counts, dequantise
+from pliant.problem.problem import Problem
+from pliant.problem.scale import (
+    Squash,
+    Standardise,
+    fit_squash,
+    fit_standardise,
+    flat_thetas,
+    parameter_features,
+    quartile_squash,
+)
+
+_PAIRS = 2**15  # pairs of parameter and observation that are evaluated at a time
+_COPIES = 4  # points at which the density of a count is averaged
+
+Value = TypeVar("Value")
+
+
+class AbstractNetwork(eqx.Module):
+    """A function of an observation and a parameter, both standardised."""
+
+    @abc.abstractmethod
+    def log_values(
+        self, u: Float[Array, "d B"], condition: Float[Array, "c B"]
+    ) -> Float[Array, " B"]:
+        """``log p(u | condition)`` of ``B`` pairs, up to a constant of u."""
+
+    @abc.abstractmethod
+    def with_condition(
+        self, factor: Float[Array, " c"], shift: Float[Array, " c"]
+    ) -> "AbstractNetwork":
+        """The network whose values at ``c`` are this one's at ``factor * c + shift``."""
+
+
+class Ensemble(eqx.Module):
+    """The networks, and the draws that they were trained on."""
+
+    squash: Squash
+    """Of observations."""
+    theta_squash: Squash
+    counts: Bool[np.ndarray, " d"]
+    """Which features are whole numbers."""
+    draws: tuple[RoundDraws, ...]
+    """The newest round first."""
+    standardise: Standardise
+    """Of the parameters, for the networks."""
+    networks: tuple[AbstractNetwork, ...]
+    shares: Float[np.ndarray, " networks"]
+    """How much each network counts in the average: by its likelihood of N held-out draws."""
+    agreeing_rounds: float
+    """The effective number of rounds whose networks predict the newest round's draws."""
+
+    def networks_for(self, standardise: Standardise) -> list[AbstractNetwork]:
+        """The same functions of the parameters, for parameters that are standardised anew."""
+        factor = standardise.spread / self.standardise.spread
+        shift = self.standardise(standardise.centre)
+        return [network.with_condition(factor, shift) for network in self.networks]
+
+    def log_values(
+        self, problem: Problem, z: Float[Array, "K dim"], some: Int[np.ndarray, " S"]
+    ) -> Float[np.ndarray, "S K N"]:
+        """``log p(x_i | theta)`` of all observations, up to a constant, by some of the networks."""
+        observed = jnp.asarray(problem.observed).reshape(problem.n_obs, -1)
+        keys = jax.random.split(jax.random.key(0), _COPIES if np.any(self.counts) else 1)
+        u = jnp.stack([self.squash(dequantise(key, observed, self.counts)) for key in keys])
+        features = parameter_features(problem, self.theta_squash, z)
+        networks = [self.networks[index] for index in some]
+        return np.stack(
+            in_threads(lambda net: _log_values(net, self.standardise, u, features), networks)
+        )
+
+
+def untrained_ensemble(
+    problem: Problem, z: Float[Array, "K dim"], simulated: Float[np.ndarray, "S d"]
+) -> Ensemble:
+    """Scales for the first round's draws, and no network yet."""
+    observed = np.asarray(problem.observed).reshape(problem.n_obs, -1)
+    theta_squash = quartile_squash(np.asarray(flat_thetas(problem, z)))
+    return Ensemble(
+        squash=fit_squash(observed, simulated),
+        theta_squash=theta_squash,
+        counts=are_counts(observed) & are_counts(simulated),
+        draws=(),
+        standardise=fit_standardise(np.asarray(parameter_features(problem, theta_squash, z))),
+        networks=(),
+        shares=np.ones(0),
+        agreeing_rounds=0.0,
+    )
+
+
+@eqx.filter_jit
+def _log_values(
+    network: AbstractNetwork,
+    standardise: Standardise,
+    u: Float[Array, "copies N d"],
+    features: Float[Array, "K c"],
+) -> Float[Array, "K N"]:
+    """Of all observations, for all parameters, some at a time.
+
+    Copies of an observation of counts are points of its unit cell: the mean of their
+    densities estimates its probability.
+    """
+    copies, n, d = u.shape
+    points = u.reshape(-1, d).T
+
+    def one(features: Array) -> Array:
+        condition = jnp.broadcast_to(standardise(features)[:, None], (len(features), copies * n))
+        values = network.log_values(points, condition).reshape(copies, n)
+        return jax.nn.logsumexp(values, axis=0) - jnp.log(copies)
+
+    return jax.lax.map(one, features, batch_size=max(1, _PAIRS // (copies * n)))
+
+
+def in_threads(function: Callable[..., Value], *arguments: Iterable[Any]) -> list[Value]:
+    """The function's results for all arguments, in as many threads as there are cores."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(lambda *each: jax.block_until_ready(function(*each)), *arguments))
