@@ -40,7 +40,7 @@ def test_trust_region_spends_exactly_epsilon(epsilon, spread):
 
 
 def test_trust_region_maximises_the_papers_dual():
-    """g(eta) = -eta epsilon - (1 + eta) log E[(p L / q)^(1 / (1 + eta))], eq. 9."""
+    """g(eta) = -eta epsilon - (1 + eta) log E[(p L / q)^(1 / (1 + eta))], eq. 10."""
     given, epsilon = particles(), 0.5
     log_ratio = given.log_prior - given.log_q - given.distance / (2 * BETA)
 
@@ -166,7 +166,7 @@ def test_wrong_options_are_named(make, name):
         make()
 
 
-def test_weights_are_equation_12():
+def test_weights_are_equation_11():
     given = particles()
     partition = np.linspace(0, 3, 2000)
     given = Particles(given.z, given.log_prior, given.log_q, given.distance, partition)

@@ -100,7 +100,7 @@ class SplineFlow(AbstractFamily):
         log_weights: Float[Array, " K"],
         init: AbstractModel | None,
     ) -> tuple[FlowDensity, dict[str, Any]]:
-        """Weighted maximum likelihood (eq. 12), stopped by a held-out share of the samples."""
+        """Weighted maximum likelihood (eq. 11), stopped by a held-out share of the samples."""
         start_key, train_key, split_key = jax.random.split(key, 3)
         whitening = gaussian_from_moments(*weighted_moments(z, log_weights))
         density = self._start(start_key, whitening.mean, whitening.cholesky, init)

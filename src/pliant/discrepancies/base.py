@@ -25,7 +25,7 @@ class Particles(eqx.Module):
     distance: Float[np.ndarray, " K"]
     """D(observed, simulated); infinite where too few draws are usable."""
     log_partition: Float[np.ndarray, " K"]
-    """log Z(theta) of the pseudo-likelihood; zero where it is taken as constant."""
+    """log Z(theta) of eq. 8; zero where it is taken as constant."""
     log_base: Float[np.ndarray, " K"] | None = None
     """Log-weights that make the particles a sample of the proposal; None if they are one
     already."""
@@ -97,7 +97,7 @@ class AbstractDiscrepancy(eqx.Module):
 
     ``init`` prepares it for a problem; ``evaluate`` then simulates, compares or learns as it
     likes. To compare simulated sets with the observed one, extend
-    ``AbstractMeasuredDiscrepancy``, which asks for less.
+    ``AbstractMeasuredDiscrepancy``, which needs less code.
     """
 
     is_noisy: ClassVar[bool]

@@ -15,7 +15,7 @@ def map_blocks(
 ) -> PyTree[Shaped[Array, "K ..."]]:
     """Apply a function of whole blocks to the leading axis, one block after the other.
 
-    The last block is filled up with zeros, so that every block runs the same program: the result
+    The last block is padded with zeros and every block runs the same program: the result
     for one element does not depend on how many others there are, nor on its place among them.
 
     Args:

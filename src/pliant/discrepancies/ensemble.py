@@ -65,7 +65,7 @@ class Ensemble(eqx.Module):
     """The effective number of rounds whose networks predict the newest round's draws."""
 
     def networks_for(self, standardise: Standardise) -> list[AbstractNetwork]:
-        """The same functions of the parameters, for parameters that are standardised anew."""
+        """The same functions of the parameters, for parameters in another standardisation."""
         factor = standardise.spread / self.standardise.spread
         shift = self.standardise(standardise.centre)
         return [network.with_condition(factor, shift) for network in self.networks]

@@ -250,7 +250,7 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
     def _training_draws(
         self, draws: tuple[RoundDraws, ...], standardise: Standardise, newest_share: float
     ) -> TrainingDraws:
-        """The newest round first, in arrays of one size, so that nothing is recompiled."""
+        """The newest round first, in arrays of one size, to avoid recompilation."""
         n_particles = len(draws[0].features)
         missing = (self.window - len(draws)) * n_particles
         whole: RoundDraws = jax.tree.map(lambda *leaves: np.concatenate(leaves), *draws)

@@ -35,8 +35,8 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
         batch_size: Draws in a gradient step.
         window: Rounds whose draws are kept to train on.
         networks: How many networks are averaged.
-        n_evaluated: Parameters that are weighed in a round, without simulating them.
-        defensive_share: The share of a round's simulations with parameters of an earlier, wider
+        n_evaluated: Particles that are weighted in a round, without simulating them.
+        defensive_share: The share of a round's simulations with parameters of an earlier, broader
             posterior; None for none.
     """
 

@@ -26,7 +26,7 @@ from pliant.problem.scale import as_divisors, as_rows, check_same_features
 def product_plan(
     lengthscales: tuple[float, ...], *, max_growth: float = 128.0
 ) -> list[tuple[int, tuple[int, int] | None]]:
-    """Find which Gaussian kernels are products of two others, so that few need an exponential.
+    """Find which Gaussian kernels are products of two others: few need an exponential.
 
     ``exp(-D / 2a) exp(-D / 2b) = exp(-D / 2c)`` where ``1/a + 1/b = 1/c``. Rounding errors add up
     in a product: an exponential counts as one unit, a product as the sum of its factors and half

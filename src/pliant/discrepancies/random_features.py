@@ -53,7 +53,7 @@ class RandomFeatureMMD(AbstractWeighableDiscrepancy):
         \lVert m_x - m_y \rVert^2 - \frac{L - \lVert m_x \rVert^2}{M - 1}
         - \frac{L - \lVert m_y \rVert^2}{N - 1}, \qquad L = k(x, x).
 
-    The frequencies are the same for all parameters, so that they add no noise between these: they
+    The frequencies are the same for all parameters and add no noise between these: they
     make another, slightly different kernel. By Hoeffding's inequality, a kernel of one lengthscale
     and F features is off by more than ``sqrt(2 log(2 / p) / F)`` at a given pair with a probability
     below p: by 0.17 for F = 256 and p = 0.05.

@@ -19,7 +19,7 @@ from pliant.problem.problem import Problem
 
 
 class RatioKL(AbstractLearnedDiscrepancy):
-    """A network f(x, theta) that tells each draw's own parameter from those of other draws.
+    """A network f(x, theta) that distinguishes each draw's own parameter from others.
 
     Trained on batches of one round's pairs to give the own parameter the largest share of
     ``exp f`` among the atoms, it tends to ``log p(x | theta)`` up to a function of x alone, for
@@ -34,8 +34,8 @@ class RatioKL(AbstractLearnedDiscrepancy):
         batch_size: Draws in a gradient step.
         window: Rounds whose draws are kept to train on.
         networks: How many networks are averaged.
-        n_evaluated: Parameters that are weighed in a round, without simulating them.
-        defensive_share: The share of a round's simulations with parameters of an earlier, wider
+        n_evaluated: Particles that are weighted in a round, without simulating them.
+        defensive_share: The share of a round's simulations with parameters of an earlier, broader
             posterior; None for none.
     """
 
@@ -137,7 +137,7 @@ class _Atoms(eqx.Module):
 
 
 def _loss(network: RatioNetwork, given: tuple[TrainingDraws, _Atoms], key: Key[Array, ""]) -> Array:
-    """Over random draws of one round: atoms of a wider one would be told apart at a glance."""
+    """Over random draws of one round: atoms of a broader one are too easy to tell apart."""
     data, atoms = given
     round_key, param_key, draw_key, atom_key = jax.random.split(key, 4)
     param = data.batch_params(param_key, data.batch_rounds(round_key, 1))

@@ -136,7 +136,7 @@ def sinkhorn_plan(
     tolerance: float,
     max_iterations: int,
 ) -> tuple[Float[Array, "M N"], Bool[Array, ""]]:
-    r"""The plan :math:`P_{ij} = \exp((f_i + g_j - C_{ij}) / t)` with the marginals asked for.
+    r"""The plan :math:`P_{ij} = \exp((f_i + g_j - C_{ij}) / t)` with the given marginals.
 
     Args:
         costs: The costs, in units of the regularisation, so that the last temperature t is one,

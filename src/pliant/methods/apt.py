@@ -158,7 +158,7 @@ class APT(AbstractMethod):
         return AmortisedDensity(flow=flow, network=network, squash=squash, observed=observed)
 
     def _data(self, rounds: tuple["_Pairs", ...], squash: Callable[[Array], Array]) -> "_Pool":
-        """All pairs in arrays of one size for every round, so that nothing is compiled anew."""
+        """All pairs in arrays of one size for every round, to avoid recompilation."""
         pairs = jax.tree.map(lambda *leaves: np.concatenate(leaves), *rounds)
         capacity = self.n_particles * (self.window or self.rounds)
         rest = capacity - len(pairs.z)

@@ -139,9 +139,9 @@ class PLI(AbstractMethod):
 
     @classmethod
     def paper(cls, n_obs: int, **options: Any) -> "PLI":
-        """The settings of the paper's experiments (Table 3): M = N, beta = 5e-4 for every N.
+        """The settings of the paper's experiments (Table C.3): M = N, beta = 5e-4 for every N.
 
-        Long: the flow is trained anew in each round, 5000 passes over 5000 samples. With one
+        Long: the flow is trained from scratch in each round, 5000 passes over 5000 samples. With one
         observation the paper compares it by squared error.
 
         Args:

@@ -48,7 +48,9 @@ def is_settled(particles: Particles, log_w: np.ndarray) -> bool:
 
 def converged() -> Stop:
     """The end of a run that has arrived."""
-    return Stop("converged", "Two rounds running, the posterior was what the likelihood asks for.")
+    return Stop(
+        "converged", "Two successive rounds left the posterior unchanged at the target bandwidth."
+    )
 
 
 def too_noisy(row: dict[str, float | int], n_draws: int, beta: float) -> Stop:

@@ -1,8 +1,8 @@
 """The bandwidth at which a pseudo-posterior is as wide as its estimate varies.
 
-A distance measures how far data are from a model, not how probable they are, so that no
-fixed bandwidth gives honest widths. What does: if the N observations were drawn anew, the centre
-of the pseudo-posterior would move; its width should be that of this movement. The bootstrap
+A distance measures how far data are from a model, not how probable they are, so no fixed
+bandwidth gives honest widths. If the N observations were drawn again, the centre of the
+pseudo-posterior would move; its width should be that of this movement. The bootstrap
 needs no second run for that. With weights w on the observations, the centre moves by
 ``-Cov(theta, dD/dw_i) / (2 beta)`` for each, and resampled weights have the variance ``1 / N^2``
 (the infinitesimal jackknife, Giordano and Broderick 2023).

@@ -22,7 +22,7 @@ class EarlierRound(eqx.Module):
 def pooled(
     problem: Problem, newest: EarlierRound, earlier: tuple[EarlierRound, ...], *, rounds: int
 ) -> Particles:
-    """The particles of several rounds, weighted so that they stand for the newest proposal.
+    """The particles of several rounds, weighted as a sample of the newest proposal.
 
     All rounds together are a sample of the mixture of their proposals (Veach and Guibas, 1995;
     Owen and Zhou, 2000), whichever of them a particle came from: so its weight is ``q(z) / mean_s
@@ -30,9 +30,9 @@ def pooled(
 
     Args:
         problem: With the prior.
-        newest: The round whose proposal they shall stand for.
+        newest: The round whose proposal they become a sample of.
         earlier: Rounds before, each with as many particles.
-        rounds: To how many rounds the arrays are padded, so that nothing is compiled anew; the
+        rounds: To how many rounds the arrays are padded, to avoid recompilation; the
             padding has no weight.
     """
     parts = [newest, *earlier]

@@ -1,4 +1,4 @@
-"""Prior, log q, distance and bandwidth -> the log-weights of a round."""
+"""The log-weights of a round, from prior, proposal, distance and bandwidth."""
 
 import equinox as eqx
 import numpy as np
@@ -12,7 +12,7 @@ class Tempering(eqx.Module):
     """How much of the pseudo-likelihood, and of the prior's correction, a round applies.
 
     The paper's path has ``power = 1 / (1 + eta)`` and ``bandwidth = (1 + eta) beta``, so
-    that prior, proposal and pseudo-likelihood are tempered together (eq. 6).
+    that prior, proposal and pseudo-likelihood are tempered together (eq. 7).
     """
 
     power: float
@@ -31,7 +31,7 @@ def full_tempering(bandwidth: float, beta: float) -> Tempering:
 def log_weights(
     particles: Particles, kernel: AbstractKernel, tempering: Tempering, beta: float
 ) -> Float[np.ndarray, " K"]:
-    """Log-weights of eq. 12, ``power (log p - log q) + log kernel(D, beta_t)``.
+    """Log-weights of eq. 11, ``power (log p - log q) + log kernel(D, beta_t)``.
 
     The partition function belongs to the target bandwidth ``beta``, so its power is
     ``beta / beta_t``. Particles without a distance get ``-inf``. Base weights are added.

@@ -116,7 +116,7 @@ class MHABC(AbstractSMC):
     def remedy(self, row: dict[str, float | int]) -> str:
         """More tries."""
         return (
-            f"{row['capped']} of {self.n_particles} particles ran out of tries: to go on, raise "
+            f"{row['capped']} of {self.n_particles} particles ran out of tries: to continue, raise "
             f"max_tries={self.max_tries}."
         )
 
@@ -133,9 +133,9 @@ class MHABC(AbstractSMC):
     ) -> "Tries":
         """Simulate sets with each parameter until some lie within the bandwidth.
 
-        A pass makes K tries and shares them out among the parameters that are not done, so that
-        its shape is always the same and each of these gets at least one: there are no
-        more passes than the largest limit. Tries of a pass that come after a parameter is done
+        A pass makes K tries and shares them out among the parameters that are not done. Its
+        shape is always the same, and each of these gets at least one try: there are no more
+        passes than the largest limit. Tries of a pass that come after a parameter is done
         are not counted as its tries, though they are simulated.
 
         Args:

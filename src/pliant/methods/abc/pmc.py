@@ -104,7 +104,7 @@ class PMCABC(AbstractABC):
         if self.tolerance is not None and best.bandwidth <= self.tolerance:
             stop = tolerance_reached(self.tolerance)
         elif acceptance <= self.min_acceptance:
-            remedy = "To go on, lower min_acceptance."
+            remedy = "To continue, lower min_acceptance."
             stop = too_few_accepted(acceptance, self.min_acceptance, remedy)
         return Outcome(state, row, cost, stop)
 

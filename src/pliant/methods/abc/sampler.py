@@ -142,11 +142,11 @@ def population_row(population: Population, acceptance: float) -> dict[str, float
 
 def tolerance_reached(bandwidth: float) -> Stop:
     """The end of a run that came down to its tolerance."""
-    return Stop("tolerance", f"The bandwidth is down to {bandwidth:.3g}, the tolerance asked for.")
+    return Stop("tolerance", f"The bandwidth has reached the tolerance, {bandwidth:.3g}.")
 
 
 def too_few_accepted(acceptance: float, least: float, remedy: str) -> Stop:
-    """The end of a run whose simulations are mostly in vain."""
+    """The end of a run that rejects nearly all of its simulations."""
     return Stop(
         "acceptance",
         f"{acceptance:.2%} of the proposals were accepted, below {least:.2%}: a smaller bandwidth "

@@ -38,16 +38,16 @@ class Moved(NamedTuple):
     measurement: Measurement
     simulations: int
     row: dict[str, float | int]
-    """What this kind of move has to report."""
+    """Columns that this kind of move adds."""
 
 
 class AbstractSMC(AbstractABC):
-    """An SMC sampler (Algorithm 2 of the paper), whatever it moves its particles with.
+    """An SMC sampler (Algorithm 2 of the paper) with any kind of move.
 
     Particles carry the distance of the set that they were accepted with, as in Del Moral et al.
     (2012): the target of a round is ``p(theta) f(x | theta) k(D(observed, x), h_t)`` over pairs of
     a parameter and a set, and a move that leaves it as it is needs no other weights than
-    ``k(D, h_t) / k(D, h_{t-1})``. Simulating anew for the weights, as the paper's listing
+    ``k(D, h_t) / k(D, h_{t-1})``. Simulating again for the weights, as the paper's listing
     does, would leave this target.
     """
 

@@ -92,4 +92,4 @@ class SMCABC(AbstractSMC):
 
     def remedy(self, row: dict[str, float | int]) -> str:
         """More simulations for each move."""
-        return "To go on, use pliant.MHABC(), which simulates until it hits."
+        return "To continue, use pliant.MHABC(), which simulates until it hits."
