@@ -141,8 +141,8 @@ class PLI(AbstractMethod):
     def paper(cls, n_obs: int, **options: Any) -> "PLI":
         """The settings of the paper's experiments (Table C.3): M = N, beta = 5e-4 for every N.
 
-        Long: the flow is trained from scratch in each round, 5000 passes over 5000 samples. With one
-        observation the paper compares it by squared error.
+        A run is long: each round trains the flow from scratch, 5000 passes over 5000 samples. With
+        one observation the paper compares it by squared error.
 
         Args:
             n_obs: N, the number of observations.
