@@ -157,7 +157,9 @@ class APT(AbstractMethod):
         network = self.embedding.build(network_key, (len(observed), len(squash.centre)))
         return AmortisedDensity(flow=flow, network=network, squash=squash, observed=observed)
 
-    def _data(self, rounds: tuple["_Pairs", ...], squash: Callable[[Array], Array]) -> "_Pool":
+    def _data(
+        self, rounds: tuple["_Pairs", ...], squash: Callable[[Array], Array]
+    ) -> "_TrainingSets":
         """All pairs in arrays of one size for every round, to avoid recompilation."""
         pairs = jax.tree.map(lambda *leaves: np.concatenate(leaves), *rounds)
         capacity = self.n_particles * (self.window or self.rounds)
@@ -166,7 +168,7 @@ class APT(AbstractMethod):
             lambda a: np.pad(a, [(0, rest)] + [(0, 0)] * (a.ndim - 1)).astype(np.float32), pairs
         )
         features = squash(padded.x)
-        return _Pool(
+        return _TrainingSets(
             z=jnp.asarray(padded.z).T,
             features=features,
             log_prior=jnp.asarray(padded.log_prior),
@@ -191,7 +193,7 @@ class _Pairs(eqx.Module):
     log_prior: Float[np.ndarray, " K"]
 
 
-class _Pool(eqx.Module):
+class _TrainingSets(eqx.Module):
     z: Float[Array, "dim C"]
     features: Float[Array, "C N d"]
     log_prior: Float[Array, " C"]
@@ -205,30 +207,32 @@ class _Pool(eqx.Module):
 _Trained = tuple[ConditionalFlow, Any]  # the flow, and the embedding network
 
 
-def _likelihood(model: _Trained, data: _Pool, key: Key[Array, ""]) -> Array:
+def _likelihood(model: _Trained, data: _TrainingSets, key: Key[Array, ""]) -> Array:
     return _minus_log_prob(model, data, _batch(key, data))
 
 
-def _held_out_likelihood(model: _Trained, data: _Pool) -> Array:
+def _held_out_likelihood(model: _Trained, data: _TrainingSets) -> Array:
     return _minus_log_prob(model, data, _held_out_batch(data))
 
 
-def _minus_log_prob(model: _Trained, data: _Pool, index: Array) -> Array:
+def _minus_log_prob(model: _Trained, data: _TrainingSets, index: Array) -> Array:
     flow, network = model
     condition = jax.vmap(network, out_axes=1)(data.features[index])
     return -jnp.mean(flow.log_prob(data.z[:, index], condition))
 
 
-def _atomic(model: _Trained, data: _Pool, key: Key[Array, ""]) -> Array:
+def _atomic(model: _Trained, data: _TrainingSets, key: Key[Array, ""]) -> Array:
     batch_key, atom_key = jax.random.split(key)
     return _minus_log_share(model, data, _batch(batch_key, data), atom_key)
 
 
-def _held_out_atomic(model: _Trained, data: _Pool) -> Array:
+def _held_out_atomic(model: _Trained, data: _TrainingSets) -> Array:
     return _minus_log_share(model, data, _held_out_batch(data), jax.random.key(0))
 
 
-def _minus_log_share(model: _Trained, data: _Pool, index: Array, key: Key[Array, ""]) -> Array:
+def _minus_log_share(
+    model: _Trained, data: _TrainingSets, index: Array, key: Key[Array, ""]
+) -> Array:
     """Minus the mean log share of each set's own parameter among its atoms."""
     flow, network = model
     condition = jax.vmap(network, out_axes=1)(data.features[index])
@@ -239,7 +243,7 @@ def _minus_log_share(model: _Trained, data: _Pool, index: Array, key: Key[Array,
     return jnp.mean(minus_log_shares(log_odds, repeated))
 
 
-def _batch(key: Key[Array, ""], data: _Pool) -> Array:
+def _batch(key: Key[Array, ""], data: _TrainingSets) -> Array:
     """Random pairs of one round, none of those that are held out.
 
     Atoms of one round are as near to each other as its proposal is narrow; atoms of broader
@@ -254,7 +258,7 @@ def _batch(key: Key[Array, ""], data: _Pool) -> Array:
     return training_index(jnp.minimum(place, n_train - 1))
 
 
-def _held_out_batch(data: _Pool) -> Array:
+def _held_out_batch(data: _TrainingSets) -> Array:
     """Every tenth pair of the newest round."""
     last = (data.count - 1) // HELD_OUT
     return HELD_OUT * jnp.maximum(last - jnp.arange(data.n_particles // HELD_OUT), 0)
