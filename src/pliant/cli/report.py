@@ -74,14 +74,14 @@ def print_summary(out: Console, samples: Mapping[str, Any], truth: Mapping[str, 
     """Mean, standard deviation and quantiles of every parameter, with the truth if it is known."""
     import numpy as np
 
-    from pliant.plots.columns import as_columns
+    from pliant.problem.samples import as_row, as_table
 
-    names, values = as_columns(samples)
+    names, values = as_table(samples)
     quantiles = np.quantile(values, [0.05, 0.5, 0.95], axis=0)
     columns = [values.mean(axis=0), values.std(axis=0), *quantiles]
     heads = ["", "mean", "sd", "5 %", "50 %", "95 %"]
     if truth:
-        columns.append(np.concatenate([np.ravel(truth[name]) for name in samples]))
+        columns.append(as_row(truth, list(samples)))
         heads.append("truth")
     rows = [[name, *(f"{x:.4g}" for x in row)] for name, *row in zip(names, *columns, strict=True)]
     print_table(out, heads, rows)

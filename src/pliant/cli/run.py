@@ -19,8 +19,9 @@ from pliant.cli.report import (
     print_summary,
     say,
 )
-from pliant.cli.run_folder import begin_folder, check_folder, leave_folder, named, write_run
+from pliant.cli.run_folder import begin_folder, check_folder, leave_folder, write_run
 from pliant.cli.target import Target, has_changed, read_config, read_target, read_target_again
+from pliant.problem.samples import named
 
 if TYPE_CHECKING:
     from pliant.methods.base import AbstractMethod

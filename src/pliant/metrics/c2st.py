@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from pliant._checks import check_seed
-from pliant.metrics.samples import read_samples
+from pliant.problem.samples import centred_pair
 
 _FOLDS = 5
 _UNITS_PER_DIMENSION = 10
@@ -37,7 +37,7 @@ def c2st(x: Any, y: Any, *, seed: int = 0) -> float:
     except ImportError as error:
         raise ImportError("C2ST needs scikit-learn: pip install 'pliant[bench]'.") from error
     seed = check_seed("seed", seed)
-    x, y = read_samples(x, y, at_least=_FOLDS)
+    x, y = centred_pair(x, y, at_least=_FOLDS)
     if len(x) != len(y):
         raise ValueError(f"y: expected {len(x)} points, as many as x has, got {len(y)}.")
     spread = x.std(axis=0)

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from pliant.discrepancies.lengthscales import PAPER_LENGTHSCALES
 from pliant.discrepancies.mmd import product_plan
-from pliant.metrics.samples import read_samples
+from pliant.problem.samples import centred_pair
 
 _BLOCK = 256
 """Points in a block: the kernel values of a pair of blocks stay in a core's cache."""
@@ -30,7 +30,7 @@ def squared_mmd(x: Any, y: Any, *, lengthscales: tuple[float, ...] = PAPER_LENGT
     Returns:
         Zero on average where the distributions agree, so that it is negative at times.
     """
-    x, y = read_samples(x, y, at_least=2)
+    x, y = centred_pair(x, y, at_least=2)
     n, m = len(x), len(y)
     across = sum(_kernel_sum(a, b, lengthscales) for a in _blocks(x) for b in _blocks(y))
     return float(

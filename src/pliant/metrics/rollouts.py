@@ -6,10 +6,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from pliant._checks import check_seed
-from pliant.tasks.furuta import Furuta
+from pliant.tasks.furuta import FurutaTask
 
 
-def rollout_error(task: Furuta, theta: PyTree, *, seed: int = 0) -> float:
+def rollout_error(task: FurutaTask, theta: PyTree, *, seed: int = 0) -> float:
     r"""The mean over draws of the paper's accumulated error :math:`\sum_i |x^\star_i - x_i|`.
 
     Each draw moves from a random initial state of its own, and so does the true pendulum: the
@@ -34,6 +34,6 @@ def rollout_error(task: Furuta, theta: PyTree, *, seed: int = 0) -> float:
 
 @eqx.filter_jit
 def _rollouts(
-    task: Furuta, theta: dict[str, Array], states: Float[Array, "K 4"]
+    task: FurutaTask, theta: dict[str, Array], states: Float[Array, "K 4"]
 ) -> Float[Array, "K 100 6"]:
     return jax.vmap(task.rollout)(theta, states)

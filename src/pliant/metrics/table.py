@@ -14,13 +14,12 @@ from pliant.metrics.c2st import c2st
 from pliant.metrics.mmd import squared_mmd
 from pliant.metrics.predictive import predictive_distance
 from pliant.metrics.rollouts import rollout_error
-from pliant.metrics.samples import thinned
 from pliant.metrics.wasserstein import REGULARISATION, squared_wasserstein
 from pliant.problem.problem import Problem
-from pliant.problem.space import flatten_columns
+from pliant.problem.samples import as_table, thinned
 from pliant.run.posterior import Posterior
 from pliant.tasks.base import AbstractTask
-from pliant.tasks.furuta import Furuta
+from pliant.tasks.furuta import FurutaTask
 
 _C2ST_POINTS = 2000  # of each sample: with 10,000, a network trains for many minutes
 _DRAWS = 1000  # for predictive checks and rollouts, as in the paper
@@ -77,8 +76,9 @@ def evaluate(
         truth = task.truth
         if task.has_reference:
             exact, other = _exact_pair(task, problem, n, seed)
-            columns = (flatten_columns(posterior.space, t)[1] for t in (theta, other, exact))
-            rows += _parameter_rows(*columns, seed=seed, classify=classify)
+            names = posterior.space.names
+            tables = (as_table(samples, names)[1] for samples in (theta, other, exact))
+            rows += _parameter_rows(*tables, seed=seed, classify=classify)
         rows.append(Metric("log density of truth", float(posterior.log_prob(truth)), None))
     draws = min(n, _DRAWS, max(1, _SIMULATIONS // problem.n_obs))
     rows += _predictive_rows(
@@ -87,7 +87,7 @@ def evaluate(
         _repeat(truth, draws) if exact is None else _first(exact, draws),
         seed=seed,
     )
-    if isinstance(task, Furuta):
+    if isinstance(task, FurutaTask):
         error = rollout_error(task, _first(theta, _DRAWS), seed=seed)
         rows.append(Metric("rollout error", error, 0.0))
     return rows

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from pliant.discrepancies.wasserstein import sinkhorn_plan
-from pliant.metrics.samples import read_samples, thinned
+from pliant.problem.samples import centred_pair, thinned
 
 MOST_EXACT = 2000
 """Up to this many points of each sample the plan is exact."""
@@ -36,7 +36,7 @@ def squared_wasserstein(x: Any, y: Any) -> float:
         x: ``(n, d)``.
         y: ``(m, d)``; the reference, if one of the two is.
     """
-    x, y = read_samples(x, y)
+    x, y = centred_pair(x, y)
     exact = max(len(x), len(y)) <= MOST_EXACT
     return exact_squared_wasserstein(x, y) if exact else entropic_squared_wasserstein(x, y)
 
@@ -53,7 +53,7 @@ def exact_squared_wasserstein(x: Any, y: Any) -> float:
         raise ImportError(
             "The exact Wasserstein distance needs POT: pip install 'pliant[bench]'."
         ) from error
-    x, y = read_samples(x, y)
+    x, y = centred_pair(x, y)
     squared = np.square(x).sum(axis=1)[:, None] + np.square(y).sum(axis=1) - 2 * x @ y.T
     cost: Any = ot.emd2([], [], np.maximum(squared, 0), numItermax=10_000_000)
     return float(cost)
@@ -72,7 +72,7 @@ def entropic_squared_wasserstein(
         y: ``(m, d)``; likewise.
         regularisation: Relative to the mean squared distance within the samples.
     """
-    x, y = (thinned(sample, MOST_POINTS) for sample in read_samples(x, y))
+    x, y = (thinned(sample, MOST_POINTS) for sample in centred_pair(x, y))
     shift = x.mean(axis=0) - y.mean(axis=0)
     a, b = (jnp.asarray(sample - sample.mean(axis=0), float) for sample in (x, y))
     spread = float(jnp.square(a).sum() / len(a) + jnp.square(b).sum() / len(b))

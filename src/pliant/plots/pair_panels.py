@@ -9,9 +9,9 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from pliant.plots.columns import as_columns
 from pliant.plots.density import smooth_curve, smooth_surface
 from pliant.plots.style import BLACK, bare, new_figure, short_ticks, tint
+from pliant.problem.samples import as_row, as_table
 
 _ACROSS = 2
 _SHARES = (0.5, 0.9)
@@ -46,7 +46,7 @@ def plot_pair_panels(
     Raises:
         ValueError: If the parameters differ.
     """
-    tables = [as_columns(panel.samples) for panel in panels]
+    tables = [as_table(panel.samples) for panel in panels]
     labels = tables[0][0]
     for panel, (found, _) in zip(panels, tables, strict=True):
         if found != labels:
@@ -54,7 +54,7 @@ def plot_pair_panels(
     names = list(panels[0].samples)
     if truth is not None and set(truth) != set(names):
         raise ValueError(f"truth: expected the parameters {names}, got {list(truth)}.")
-    true = None if truth is None else np.concatenate([np.ravel(truth[name]) for name in names])
+    true = None if truth is None else as_row(truth, names)
     limits = [_limits([values[:, i] for _, values in tables], true, i) for i in range(len(labels))]
     down = -(-len(panels) // _ACROSS)
     figure = new_figure(width, width / _ACROSS * down + 0.2)

@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from pliant.plots.columns import as_columns
 from pliant.plots.density import Surface, smooth_curve, smooth_surface
 from pliant.plots.style import BLACK, BLUE, VERMILLION, bare, new_figure, short_ticks, tint
+from pliant.problem.samples import as_table
 
 _MOST_COLUMNS = 12
 _SHARES = (0.5, 0.9)
@@ -79,7 +79,7 @@ def _read(role: str, samples: Any, order: Sequence[str] | None) -> tuple[list[st
         if not order or not set(order) <= set(found):
             raise ValueError(f"{role}: expected the parameters {list(order)}, got {found}.")
         samples = {name: samples[name] for name in order}
-    return as_columns(samples)
+    return as_table(samples)
 
 
 def _matching(
