@@ -1,4 +1,4 @@
-"""Several posteriors of one problem: a small pair plot for each, all on the same axes."""
+"""Several posteriors of one problem: a small pair plot for each, with common axes."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ _MARGIN = 0.06  # of the range, on either side
 
 
 class Panel(NamedTuple):
-    """One posterior."""
+    """One posterior of the figure."""
 
     title: str
     samples: Any
@@ -35,13 +35,13 @@ def plot_pair_panels(
     title: str | None = None,
     width: float = 7.0,
 ) -> Figure:
-    """Pair plots two abreast, each with marginals and regions of 50 % and 90 %.
+    """Pair plots in two columns, each with marginals and regions of 50 % and 90 %.
 
     Args:
         panels: Posteriors with the same parameters.
         truth: The true parameters, by name.
-        title: A line to put on top.
-        width: Of the figure, in inches.
+        title: A line above the plots.
+        width: The figure's width in inches.
 
     Raises:
         ValueError: If the parameters differ.
@@ -68,7 +68,7 @@ def plot_pair_panels(
 
 
 def _limits(columns: list[np.ndarray], truth: np.ndarray | None, index: int) -> tuple[float, float]:
-    """What holds 99 % of every posterior, and the truth, with a margin."""
+    """A range that holds 99 % of each posterior and the truth, with a margin."""
     ends = [np.quantile(column[np.isfinite(column)], _QUANTILES) for column in columns]
     if truth is not None:
         ends.append(np.repeat(truth[index], 2))
@@ -139,6 +139,6 @@ def _label(axes: Axes, labels: list[str], row: int, column: int) -> None:
 
 
 def _two_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
-    """The first and the last of a few round numbers: more would run into each other."""
+    """The first and the last of a few round numbers; more would overlap."""
     ticks, texts = short_ticks(low, high, most=2)
     return ticks[:: max(1, len(ticks) - 1)], texts[:: max(1, len(texts) - 1)]
