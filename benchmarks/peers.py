@@ -25,8 +25,8 @@ from scipy.stats import norm
 
 import pliant
 from pliant.metrics.c2st import c2st
+from pliant.problem.samples import as_table
 from pliant.problem.sets import simulate_sets
-from pliant.problem.space import flatten_columns
 
 PAGE = Path(__file__).parent / "results" / "peers.md"
 N_SAMPLES = 1000
@@ -112,7 +112,7 @@ def write_simulations(folder, problem, calls):
 
 
 def columns(problem, theta):
-    return flatten_columns(problem.prior.space, theta)[1]
+    return as_table(theta, problem.prior.space.names)[1]
 
 
 def to_scores(problem, z):

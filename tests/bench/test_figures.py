@@ -5,11 +5,11 @@ from typer.testing import CliRunner
 from pliant.bench.drawings.bandwidth import draw_bandwidth
 from pliant.bench.drawings.metrics import draw_all, draw_main
 from pliant.bench.drawings.partition import draw_spearman
-from pliant.bench.drawings.style import look
-from pliant.bench.evidence import Evidence
+from pliant.bench.drawings.style import line_style
 from pliant.bench.figures import FIGURES
-from pliant.bench.grid import parse_grid
+from pliant.bench.results import GridResults
 from pliant.cli import app
+from pliant.cli.grid import parse_grid
 
 GRID = """
 [methods.PLI-MMD]
@@ -70,8 +70,8 @@ def folder(tmp_path_factory, make_up):
 
 
 @pytest.fixture(scope="module")
-def evidence(folder):
-    return Evidence(*folder)
+def results(folder):
+    return GridResults(*folder)
 
 
 def test_every_figure_is_drawn_in_both_formats_or_says_what_it_wants(folder):
@@ -87,18 +87,18 @@ def test_every_figure_is_drawn_in_both_formats_or_says_what_it_wants(folder):
         assert (out / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_lines_are_the_means_of_the_table_one_colour_a_method(evidence):
-    figure = draw_main(evidence)
+def test_lines_are_the_means_of_the_table_one_colour_a_method(results):
+    figure = draw_main(results)
     axes = figure.axes[0]
     for index, method in enumerate(["PLI-MMD", "PMC-ABC-MMD", "APT"]):
         rows = [
             row
-            for row in evidence.summary
+            for row in results.summary
             if (row["experiment"], row["task"], row["method"], row["metric"])
             == ("accuracy", "gaussian_location", method, "MMD^2")
         ]
         np.testing.assert_allclose(axes.lines[index].get_ydata(), [row["mean"] for row in rows])
-        assert axes.lines[index].get_color() == look(method, [])["color"]
+        assert axes.lines[index].get_color() == line_style(method, [])["color"]
         ends = axes.collections[index].get_segments()
         np.testing.assert_allclose(
             [(low[1], high[1]) for low, high in ends], [(row["low"], row["high"]) for row in rows]
@@ -109,26 +109,26 @@ def test_lines_are_the_means_of_the_table_one_colour_a_method(evidence):
     ]  # of the pendulum, which has no exact posterior
 
 
-def test_all_metrics_has_a_panel_for_each_that_is_known(evidence):
-    shown = [axes for axes in draw_all(evidence).axes if axes.axison]
+def test_all_metrics_has_a_panel_for_each_that_is_known(results):
+    shown = [axes for axes in draw_all(results).axes if axes.axison]
     assert len(shown) == 5 + 4
     assert "accumulated error" in [axes.get_ylabel() for axes in shown]
 
 
-def test_bandwidths_are_those_of_the_histories(evidence):
-    (axes,) = draw_bandwidth(evidence).axes
-    runs = [run for run in evidence.runs if run.experiment == "epsilon"]
+def test_bandwidths_are_those_of_the_histories(results):
+    (axes,) = draw_bandwidth(results).axes
+    runs = [run for run in results.runs if run.experiment == "epsilon"]
     for line, run in zip(axes.lines, runs, strict=True):
-        np.testing.assert_allclose(line.get_ydata(), evidence.history(run)["bandwidth"])
+        np.testing.assert_allclose(line.get_ydata(), results.history(run)["bandwidth"])
         assert line.get_label() == f"{run.varied['epsilon']:g}"
 
 
-def test_rank_correlations_are_drawn_for_every_number_of_observations(evidence):
-    (axes,) = draw_spearman(evidence).axes
+def test_rank_correlations_are_drawn_for_every_number_of_observations(results):
+    (axes,) = draw_spearman(results).axes
     assert len(axes.lines) == 2
     assert len({line.get_linestyle() for line in axes.lines}) == 2
 
 
 def test_colours_of_methods_that_pliant_does_not_know_differ():
     mine = ["mine", "PLI-MMD", "yours"]
-    assert len({look(method, mine)["color"] for method in mine}) == 3
+    assert len({line_style(method, mine)["color"] for method in mine}) == 3

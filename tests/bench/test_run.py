@@ -14,15 +14,16 @@ import pytest
 from typer.testing import CliRunner
 
 import pliant
-from pliant.bench.cluster import Cluster
+from pliant.bench.cluster import DaskPool
 from pliant.bench.collect import rows_of
 from pliant.bench.folders import by_state, read_error, run_folder
-from pliant.bench.grid import read_grid
 from pliant.bench.perform import perform
 from pliant.bench.pool import AbstractPool
-from pliant.bench.processes import Processes
+from pliant.bench.processes import ProcessPool
 from pliant.bench.run import run_grid
 from pliant.cli import app
+from pliant.cli.dask import connect
+from pliant.cli.grid import read_grid
 
 GRID = """
 samples = 50
@@ -35,7 +36,7 @@ n_draws = 20
 rounds = 2
 
 [methods.PMC]
-method = "pmc-abc" # with one draw there is no MMD, so that these runs fail
+method = "pmc-abc" # MMD needs two draws, so these runs fail
 
 [[experiment]]
 name = "kept"
@@ -185,7 +186,9 @@ def test_a_cluster_gives_the_same_table_as_one_process(whole, source, tmp_path):
     local |= {"processes": False, "protocol": "tcp"}
     with distributed.LocalCluster(**local) as cluster:
         address = cluster.scheduler_address
-        states = run_grid(read_grid(str(source)), tmp_path, lambda path: Cluster(path, address))
+        states = run_grid(
+            read_grid(str(source)), tmp_path, lambda path: DaskPool(path, *connect(address))
+        )
     assert {state: len(runs) for state, runs in states.items()} == {
         "finished": 3,
         "failed": 1,
@@ -197,7 +200,7 @@ def test_a_cluster_gives_the_same_table_as_one_process(whole, source, tmp_path):
 
 def test_a_worker_that_dies_fails_its_run_and_is_replaced(source, tmp_path):
     runs = list(read_grid(str(source)).runs)
-    with Processes(tmp_path, 1) as pool:
+    with ProcessPool(tmp_path, 1) as pool:
         run = pool.start(runs)
         assert run is not None
         assert pool.start(runs) is None  # the only worker is busy
@@ -213,7 +216,7 @@ def test_two_cannot_work_in_one_folder(source, tmp_path):
     from pliant._files import InUseError, lock
 
     with lock(tmp_path / ".lock", tmp_path), pytest.raises(InUseError, match="in use by process"):
-        run_grid(read_grid(str(source)), tmp_path, lambda path: Processes(path, 1))
+        run_grid(read_grid(str(source)), tmp_path, lambda path: ProcessPool(path, 1))
 
 
 def start(source, out):

@@ -64,7 +64,9 @@ def test_a_file_is_scored_from_anywhere_and_changes_are_said(model, tmp_path, mo
 def test_eval_says_what_is_wrong_with_a_folder(task_run, tmp_path):
     assert_one_line_error(pliant_command("eval", "nowhere"), "nowhere holds no run")
     pliant.load(task_run.folder).save("saved")
-    assert_one_line_error(pliant_command("eval", "saved"), "no config.json", "table.evaluate")
+    assert_one_line_error(
+        pliant_command("eval", "saved"), "no config.json", "pliant.metrics.evaluate"
+    )
     (tmp_path / "saved" / "config.json").write_text("[]")
     assert_one_line_error(pliant_command("eval", "saved"), "config.json is damaged")
     outcome = pliant_command("eval", task_run.folder, "--n-samples", 3)

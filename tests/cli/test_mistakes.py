@@ -30,7 +30,7 @@ from shell import assert_one_line_error, pliant_command, python
         ),
         (
             ["slcp", "--method", "pmc-abc", "--family", "gaussian"],
-            ["--family: pmc-abc has no such option; it is one of other methods."],
+            ["--family: pmc-abc has no such option; other methods do."],
         ),
         (["slcp", "--n-particles", "x"], ["--n-particles", "integer"]),
         (["slcp", "--bets", "1"], ["--bets", "See pliant run --help."]),

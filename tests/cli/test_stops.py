@@ -1,4 +1,4 @@
-"""Runs that are interrupted or fail, and go on."""
+"""Runs that are interrupted or fail, and are resumed."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ def test_a_failed_run_says_so_and_writes_nothing(model, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-# ---- runs that go on ----
+# ---- runs that are resumed ----
 
 SLOW_MODEL = """
 import numpy as np
@@ -78,7 +78,7 @@ def slow_model(tmp_path):
     return path
 
 
-def test_resume_goes_on_where_a_run_was_interrupted(slow_model, monkeypatch, tmp_path):
+def test_an_interrupted_run_is_resumed(slow_model, monkeypatch, tmp_path):
     whole = pliant_command("run", f"{slow_model}:problem", *TINY, "--out", "whole")
     assert whole.exit_code == 0, whole.output
     assert "exception (first at mu=" in whole.stdout
@@ -112,7 +112,7 @@ def test_an_interrupted_first_round_of_a_slow_simulator_is_kept(slow_model, monk
         patch.setattr(PythonSimulator, "draw", interrupted)
         outcome = pliant_command("run", f"{slow_model}:problem", *TINY, "--out", "run")
     assert outcome.exit_code == 130
-    assert "pliant resume run goes on" in outcome.stderr
+    assert "Resume with: pliant resume run" in outcome.stderr
     assert_one_line_error(pliant_command("show", "run"), "pliant resume run")
     again = pliant_command("run", f"{slow_model}:problem", *TINY, "--out", "run")
     assert_one_line_error(again, "not finished", "pliant resume run", "--overwrite")

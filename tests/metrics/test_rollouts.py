@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from pliant.metrics.rollouts import rollout_error
-from pliant.tasks.furuta import Furuta
+from pliant.tasks.furuta import FurutaTask
 
-TASK = Furuta()
+TASK = FurutaTask()
 
 
 def near_truth(n, **factors):

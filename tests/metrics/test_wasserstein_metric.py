@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from pliant.metrics import wasserstein
-from pliant.metrics.samples import thinned
 from pliant.metrics.wasserstein import (
     entropic_squared_wasserstein,
     exact_squared_wasserstein,
     squared_wasserstein,
 )
+from pliant.problem.samples import thinned
 
 
 def test_one_dimension_is_the_distance_of_sorted_samples(rng):

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from pliant.plots.columns import as_columns
 from pliant.plots.density import smooth_curve, smooth_surface
 from pliant.plots.pairs import plot_pairs
 from pliant.plots.style import BLUE, VERMILLION, short_ticks
@@ -25,26 +24,6 @@ def four_modes(*, sd, seed):
 def panel(figure, row, column):
     """The axes of a corner plot are created row by row, up to the diagonal."""
     return figure.axes[row * (row + 1) // 2 + column]
-
-
-def test_columns_are_those_of_the_space():
-    samples = {"mu": np.arange(2.0), "a": np.arange(12.0).reshape(2, 2, 3)}
-    labels, values = as_columns(samples)
-    assert labels == ["mu", "a[0,0]", "a[0,1]", "a[0,2]", "a[1,0]", "a[1,1]", "a[1,2]"]
-    assert values[1].tolist() == [1, 6, 7, 8, 9, 10, 11]
-
-
-def test_columns_of_one_array_are_called_theta():
-    assert as_columns(np.zeros((3, 2)))[0] == ["theta[0]", "theta[1]"]
-
-
-@pytest.mark.parametrize(
-    "samples",
-    [{}, {"a": np.zeros(3), "b": np.zeros(4)}, {"a": np.zeros((0, 2))}, np.float64(1.0)],
-)
-def test_columns_need_samples(samples):
-    with pytest.raises(ValueError, match="expected arrays"):
-        as_columns(samples)
 
 
 def test_corner_has_labels_at_its_edges_and_one_column_an_entry():

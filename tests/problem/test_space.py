@@ -10,7 +10,7 @@ import numpyro.distributions as dist
 import pytest
 from numpyro.distributions.transforms import OrderedTransform, biject_to
 
-from pliant.problem.space import Space, decode_support, flatten_columns
+from pliant.problem.space import Space, decode_support
 
 ORDERED = dist.TransformedDistribution(dist.Normal(jnp.zeros(3), 1).to_event(1), OrderedTransform())
 
@@ -78,18 +78,6 @@ def test_names_keep_their_order_and_values():
     again = eqx.filter_jit(space.constrain)(eqx.filter_jit(space.unconstrain)(theta))
     np.testing.assert_allclose(again["mu"], [101, -99], rtol=1e-6)
     np.testing.assert_allclose([again["alpha"], again["sigma"]], [5.5, 2], rtol=1e-6)
-    columns, values = flatten_columns(
-        space, jax.tree.map(lambda leaf: jnp.array(leaf)[None], theta)
-    )
-    assert columns == ["sigma", "mu[0]", "mu[1]", "alpha"]
-    np.testing.assert_array_equal(values, [[2.0, 101.0, -99.0, 5.5]])
-
-
-def test_columns_of_a_matrix_are_named_by_row_and_column():
-    space = space_of(dist.LogNormal(jnp.zeros((2, 3)), 0.5).to_event(2))
-    columns, values = flatten_columns(space, np.arange(12.0).reshape(2, 2, 3))
-    assert columns[:4] == ["theta[0,0]", "theta[0,1]", "theta[0,2]", "theta[1,0]"]
-    np.testing.assert_array_equal(values, np.arange(12.0).reshape(2, 6))
 
 
 @pytest.mark.parametrize(

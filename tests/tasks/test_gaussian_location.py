@@ -2,11 +2,11 @@ import jax
 import numpy as np
 import pytest
 
-from pliant.tasks.gaussian_location import GaussianLocation
+from pliant.tasks.gaussian_location import GaussianLocationTask
 
 
 def test_simulator_moments():
-    task = GaussianLocation()
+    task = GaussianLocationTask()
     x = np.asarray(
         jax.vmap(lambda k: task.simulator(k, task.truth))(
             jax.random.split(jax.random.key(0), 40_000)
@@ -20,7 +20,7 @@ def test_simulator_moments():
 @pytest.mark.parametrize("n_obs", [1, 10, 1000])
 def test_reference_matches_bayes_rule(n_obs):
     """Mean and variance by adding precisions, for the prior and each observation in turn."""
-    task = GaussianLocation()
+    task = GaussianLocationTask()
     x = np.asarray(task.observed(n_obs, 4), float)
     mean, precision = np.zeros(10), 10.0
     for row in x:

@@ -3,11 +3,11 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from pliant.tasks.gaussian_mixture import GaussianMixture
+from pliant.tasks.gaussian_mixture import GaussianMixtureTask
 
 
 def test_simulator_moments():
-    task = GaussianMixture()
+    task = GaussianMixtureTask()
     keys = jax.random.split(jax.random.key(0), 100_000)
     draws = jax.vmap(lambda key: task.simulator(key, task.truth))(keys)
     x = np.asarray(draws, float) - np.asarray(task.truth["theta"], float)
@@ -32,7 +32,7 @@ def log_likelihood(theta, x):
 @pytest.mark.parametrize(("n_obs", "reach"), [(1, 6.0), (3, 5.0), (100, 0.15)])
 def test_reference_matches_quadrature(n_obs, reach):
     """The midpoint rule on a million cells: about six to each narrow deviation."""
-    task, n = GaussianMixture(), 20_000
+    task, n = GaussianMixtureTask(), 20_000
     x = np.asarray(task.observed(n_obs, 1), float)
     theta = np.asarray(task.reference(n_obs, 1, n=n)["theta"], float)
     middle = np.median(x, axis=0)
@@ -66,7 +66,7 @@ def test_reference_matches_quadrature(n_obs, reach):
 
 def test_prior_bounds_cut_the_posterior():
     """One observation at the edge: half of each Gaussian, so a known mean."""
-    theta = GaussianMixture().posterior_samples([[-10.0, 0.0]], n=20_000)["theta"]
+    theta = GaussianMixtureTask().posterior_samples([[-10.0, 0.0]], n=20_000)["theta"]
     assert theta[:, 0].min() >= -10
     # the mean of a half-normal is sqrt(2 / pi); the narrow and the wide one weigh the same
     wanted = -10 + (1.0 + 0.1) / 2 * (2 / np.pi) ** 0.5
@@ -75,4 +75,4 @@ def test_prior_bounds_cut_the_posterior():
 
 def test_observations_far_outside_of_the_prior_are_refused():
     with pytest.raises(ValueError, match="observed"):
-        GaussianMixture().posterior_samples([[30.0, 0.0]])
+        GaussianMixtureTask().posterior_samples([[30.0, 0.0]])

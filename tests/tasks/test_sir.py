@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from pliant.tasks.sir import _TRIALS, SIR, _binomial_table, infected
+from pliant.tasks.sir import _TRIALS, SIRTask, _binomial_table, infected
 
 TIMES = 17.0 * np.arange(10)
 
@@ -69,7 +69,7 @@ def test_binomial_table(p):
 
 
 def test_simulator_moments():
-    task = SIR()
+    task = SIRTask()
     keys = jax.random.split(jax.random.key(0), 50_000)
     x = np.asarray(jax.jit(jax.vmap(lambda key: task.simulator(key, task.truth)))(keys), float)
     p = infected(np.float64(0.6), np.float64(0.2), xp=np)
@@ -87,8 +87,8 @@ def test_simulator_moments():
 
 def test_the_ode_is_solved_once_for_all_draws_of_a_parameter():
     """Under vmap over keys alone, no loop carries an axis of draws."""
-    draws = jax.vmap(SIR().simulator, in_axes=(0, None))
-    jaxpr = jax.make_jaxpr(draws)(jax.random.split(jax.random.key(0), 777), SIR().truth)
+    draws = jax.vmap(SIRTask().simulator, in_axes=(0, None))
+    jaxpr = jax.make_jaxpr(draws)(jax.random.split(jax.random.key(0), 777), SIRTask().truth)
     loops = [e for e in jaxpr.eqns if e.primitive.name in ("scan", "while")]
     assert loops
     for loop in loops:
@@ -98,7 +98,7 @@ def test_the_ode_is_solved_once_for_all_draws_of_a_parameter():
 @pytest.mark.parametrize("n_obs", [1, 50])
 def test_reference_matches_quadrature(n_obs):
     """Binomial densities of scipy on a grid that covers seven deviations of the reference."""
-    task, n = SIR(), 20_000
+    task, n = SIRTask(), 20_000
     samples = task.reference(n_obs, 1, n=n)
     theta = np.stack([samples["beta"], samples["gamma"]], axis=1).astype(float)
     root = np.linalg.cholesky(np.cov(theta.T))
@@ -121,4 +121,4 @@ def test_reference_matches_quadrature(n_obs):
 
 def test_counts_out_of_range_are_refused():
     with pytest.raises(ValueError, match="counts"):
-        SIR().posterior_samples(np.full((1, 10), 1001.0))
+        SIRTask().posterior_samples(np.full((1, 10), 1001.0))

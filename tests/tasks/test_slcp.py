@@ -5,12 +5,12 @@ import pytest
 from scipy import special, stats
 
 from pliant.tasks import rejection
-from pliant.tasks.slcp import SLCP
+from pliant.tasks.slcp import SLCPTask
 
 
 def simulate(theta, n, seed=0):
     keys = jax.random.split(jax.random.key(seed), n)
-    draw = jax.vmap(lambda key: SLCP().simulator(key, {"theta": jnp.asarray(theta)}))
+    draw = jax.vmap(lambda key: SLCPTask().simulator(key, {"theta": jnp.asarray(theta)}))
     return np.asarray(draw(keys), float)
 
 
@@ -44,7 +44,7 @@ def fold(theta):
 
 @pytest.mark.parametrize("n_obs", [1, 10])
 def test_reference_matches_importance_sampling(n_obs):
-    task, n = SLCP(), 20_000
+    task, n = SLCPTask(), 20_000
     theta = fold(np.asarray(task.reference(n_obs, 0, n=n)["theta"], float))
     points = np.asarray(task.observed(n_obs, 0), float).reshape(-1, 2)
 
@@ -81,7 +81,7 @@ def test_reference_matches_importance_sampling(n_obs):
 
 @pytest.mark.parametrize("n_obs", [1, 100])
 def test_each_sign_quadrant_holds_a_quarter(n_obs):
-    theta = np.asarray(SLCP().reference(n_obs, 1)["theta"])
+    theta = np.asarray(SLCPTask().reference(n_obs, 1)["theta"])
     counts = np.bincount(2 * (theta[:, 2] > 0) + (theta[:, 3] > 0), minlength=4)
     assert stats.chisquare(counts).pvalue > 0.01
     # and the quadrants are alike: two-sample tests of every |t| between t3 > 0 and t3 < 0
@@ -96,19 +96,19 @@ def test_large_sets_have_the_asymptotic_spread():
     The variance of a mean is ``s^2 / P``, of ``log s`` (``1 / 2P``), of ``arctanh(rho)`` ``1 / P``;
     ``t = sqrt(s)`` gives ``sd(t3) = t3 / (2 sqrt(2 P))``.
     """
-    theta = fold(np.asarray(SLCP().reference(1000, 0)["theta"], float))
+    theta = fold(np.asarray(SLCPTask().reference(1000, 0)["theta"], float))
     wanted = np.array([1.0, 0.81, 1.0 / 8**0.5, 0.9 / 8**0.5, 1.0]) / 4000**0.5
     # 1 % from the sampled spread of 10,000 draws, and a few from the estimate in place of truth
     np.testing.assert_allclose(theta.std(axis=0), wanted, rtol=0.08)
-    assert np.all(np.abs(theta.mean(axis=0) - np.abs(SLCP().truth["theta"])) < 4 * wanted)
+    assert np.all(np.abs(theta.mean(axis=0) - np.abs(SLCPTask().truth["theta"])) < 4 * wanted)
 
 
 def test_points_on_a_line_are_refused():
     with pytest.raises(ValueError, match="line"):
-        SLCP().posterior_samples(np.tile([1.0, 2.0], (3, 4)))
+        SLCPTask().posterior_samples(np.tile([1.0, 2.0], (3, 4)))
 
 
 def test_impossible_observations_end_in_an_error(monkeypatch):
     monkeypatch.setattr(rejection, "_MOST_PROPOSALS", 100_000)
     with pytest.raises(RuntimeError, match="proposals"):
-        SLCP().posterior_samples(simulate((2, 2, 1, 1, 0), 100) + 20.0, n=10)
+        SLCPTask().posterior_samples(simulate((2, 2, 1, 1, 0), 100) + 20.0, n=10)

@@ -1,4 +1,4 @@
-"""The table of a grid: one row for every metric of every finished run, and their means."""
+"""The table of a grid: one row per metric of each finished run, and means over seeds."""
 
 import csv
 import itertools
@@ -12,13 +12,12 @@ from scipy.stats import t as student
 
 from pliant._files import read_json
 from pliant.bench.folders import METRICS, run_folder, state
-from pliant.bench.grid import Grid
-from pliant.bench.plan import Run
+from pliant.bench.plan import Grid, Run
 
 Row = dict[str, Any]
 
 KEYS = ("experiment", "task", "method", "n_obs", "options", "metric")
-"""What tells a mean from others; ``options`` are those that the experiment varies, as JSON."""
+"""The columns that identify a mean; ``options`` has those the experiment varies, as JSON."""
 COLUMNS = (
     "run",
     *KEYS[:4],
@@ -36,10 +35,10 @@ _LEVEL = 0.95
 
 
 def rows_of(out: Path, grid: Grid) -> list[Row]:
-    """The rows of all finished runs, in the grid's order, with the columns ``COLUMNS``.
+    """The rows of all finished runs in the grid's order, with the columns ``COLUMNS``.
 
-    ``value`` and ``floor`` are those of ``pliant.metrics.table.Metric``; ``seconds`` is how long
-    the inference took, and the only column that differs when a run is repeated.
+    ``value`` and ``floor`` are those of ``pliant.metrics.Metric``. ``seconds`` is the duration of
+    the inference; it is the only column that differs between repetitions of a run.
     """
     finished = [run for run in grid.runs if state(run_folder(out, run)) == "finished"]
     return [
@@ -50,8 +49,8 @@ def rows_of(out: Path, grid: Grid) -> list[Row]:
 def summary_of(rows: Sequence[Row]) -> list[Row]:
     """Means over the seeds with 95 % intervals, with the columns ``SUMMARY_COLUMNS``.
 
-    The interval is Student's: it is honest, and wide, for two or three seeds, and there is none for
-    a single one. ``floor`` is the mean noise floor.
+    The interval is Student's, which is wide for two or three seeds. There is none for a single
+    seed. ``floor`` is the mean noise floor.
     """
     order = {tuple(row[key] for key in KEYS): None for row in rows}
     groups: dict[tuple[Any, ...], list[Row]] = {key: [] for key in order}
@@ -61,7 +60,7 @@ def summary_of(rows: Sequence[Row]) -> list[Row]:
 
 
 def write_tables(out: Path, rows: Sequence[Row]) -> list[Path]:
-    """Write ``table`` and ``summary``, each as CSV and as Parquet.
+    """Write ``table`` and ``summary``, each as CSV and Parquet.
 
     Raises:
         ImportError: If pyarrow is not installed.
@@ -113,7 +112,7 @@ def _mean(rows: Sequence[Row]) -> Row:
 
 
 def interval(values: np.ndarray) -> tuple[float, float]:
-    """Student's 95 % interval of the mean of two or more numbers."""
+    """Student's 95 % interval of the mean of at least two numbers."""
     n = len(values)
     half = student.ppf((1 + _LEVEL) / 2, n - 1) * values.std(ddof=1) / np.sqrt(n)
     return float(values.mean() - half), float(values.mean() + half)

@@ -1,4 +1,4 @@
-"""All figures of a grid, each as PDF and PNG; those whose runs are missing are named."""
+"""All figures of a grid, each as PDF and PNG."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -12,11 +12,11 @@ from pliant.bench.drawings.furuta import draw_furuta
 from pliant.bench.drawings.metrics import draw_all, draw_main
 from pliant.bench.drawings.partition import draw_spearman, draw_training
 from pliant.bench.drawings.posteriors import draw_pairs, draw_slices
-from pliant.bench.evidence import Evidence, MissingRunsError
-from pliant.bench.grid import Grid
+from pliant.bench.plan import Grid
+from pliant.bench.results import GridResults, MissingRunsError
 
 FOLDER = "figures"
-FIGURES: dict[str, Callable[[Evidence], Figure]] = {
+FIGURES: dict[str, Callable[[GridResults], Figure]] = {
     "bandwidth": draw_bandwidth,
     "metrics": draw_main,
     "all_metrics": draw_all,
@@ -30,34 +30,34 @@ FIGURES: dict[str, Callable[[Evidence], Figure]] = {
     "partition": draw_training,
 }
 _METADATA = {"pdf": {"CreationDate": None}, "png": None}
-_DOTS = 200  # an inch
+_DOTS = 200  # per inch
 
 
-class Drawn(NamedTuple):
-    """What became of a figure."""
+class FigureOutcome(NamedTuple):
+    """A figure that was drawn, or the runs that it lacks."""
 
     name: str
     paths: list[Path]
     wanted: str | None
-    """The runs that it lacks."""
+    """A description of the missing runs; None if the figure was drawn."""
 
 
-def draw_figures(out: Path, grid: Grid) -> Iterator[Drawn]:
-    """Draw what the finished runs allow into ``out/figures``."""
-    evidence = Evidence(out, grid)
+def draw_figures(out: Path, grid: Grid) -> Iterator[FigureOutcome]:
+    """Draw into ``out/figures`` every figure whose runs are finished."""
+    results = GridResults(out, grid)
     folder = out / FOLDER
     folder.mkdir(exist_ok=True)
     for name, draw in FIGURES.items():
         try:
-            figure = draw(evidence)
+            figure = draw(results)
         except MissingRunsError as missing:
-            yield Drawn(name, [], str(missing))
+            yield FigureOutcome(name, [], str(missing))
             continue
-        yield Drawn(name, _save(figure, folder / name), None)
+        yield FigureOutcome(name, _save(figure, folder / name), None)
 
 
 def _save(figure: Figure, path: Path) -> list[Path]:
-    """The figure in all formats, from one layout; without dates, so that files can be compared."""
+    """Save all formats from one layout, without dates: equal figures give equal files."""
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     paths = [path.with_suffix(f".{form}") for form in _METADATA]

@@ -1,15 +1,15 @@
-"""The folder of a grid, and those of its runs.
+"""The folder of a grid and the folders of its runs: every file name, and how far a run is.
 
 ```
 bench/grid.toml            the grid
-bench/runs/NAME/           one folder a run:
-    settings.json          what it was asked to do, with which versions
-    run.json, rounds/      checkpoints, until it is finished
-    result.json, posterior.npz, history.json     as of Result.save
-    samples.npz            samples of the posterior by name
-    snapshots/003.npz      samples after round 3, if the experiment keeps them
-    metrics.json           written last: the run is finished
-    error.json             in place of it, if the run failed
+bench/runs/NAME/           one folder per run:
+    settings.json          the run's settings and the versions of packages
+    run.json, rounds/      checkpoints, until the run finishes
+    result.json, posterior.npz, history.json     written by Result.save
+    samples.npz            posterior samples by name
+    snapshots/003.npz      samples after round 3, if the experiment keeps snapshots
+    metrics.json           written last; marks the run as finished
+    error.json             written instead if the run failed
 ```
 """
 
@@ -19,11 +19,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import pliant
 from pliant._files import read_json, write_json
-from pliant.bench.grid import Grid, parse_grid
-from pliant.bench.plan import Run
-from pliant.cli.errors import UserError
+from pliant.bench.plan import Grid, Run
 
 GRID, RUNS, LOCK = "grid.toml", "runs", ".lock"
 SETTINGS, METRICS, ERROR, SAMPLES = "settings.json", "metrics.json", "error.json", "samples.npz"
@@ -32,12 +29,12 @@ STATES = ("finished", "failed", "begun", "waiting")
 
 
 def run_folder(out: Path, run: Run) -> Path:
-    """Where a run is."""
+    """The folder of a run."""
     return out / RUNS / run.name
 
 
 def state(folder: Path) -> str:
-    """How far a run is: one of ``STATES``."""
+    """How far a run has come: one of ``STATES``."""
     if (folder / METRICS).is_file():
         return "finished"
     if (folder / ERROR).is_file():
@@ -46,7 +43,7 @@ def state(folder: Path) -> str:
 
 
 def by_state(out: Path, runs: Iterable[Run]) -> dict[str, list[Run]]:
-    """All runs by how far they are."""
+    """The runs in each state."""
     found: dict[str, list[Run]] = {name: [] for name in STATES}
     for run in runs:
         found[state(run_folder(out, run))].append(run)
@@ -54,33 +51,22 @@ def by_state(out: Path, runs: Iterable[Run]) -> dict[str, list[Run]]:
 
 
 def write_grid(out: Path, grid: Grid) -> None:
-    """Keep the grid's text beside its runs."""
+    """Store the grid's text beside its runs."""
     (out / RUNS).mkdir(parents=True, exist_ok=True)
     aside = out / f".{GRID}"
     aside.write_text(grid.text)
     aside.replace(out / GRID)
 
 
-def read_grid_of(out: Path) -> Grid:
-    """The grid that was last run in a folder.
-
-    Raises:
-        UserError: If there is none.
-    """
-    path = out / GRID
-    if not path.is_file():
-        raise UserError(f"{out} holds no grid (there is no {GRID} in it): see pliant bench run.")
-    return parse_grid(path.read_text(), str(path))
-
-
 def write_settings(folder: Path, run: Run) -> None:
-    """Record what the run was asked to do, and with which versions."""
+    """Record the run's settings, the versions of packages, and the machine."""
     import jax
 
-    versions = {name: version(name) for name in ("jax", "jaxlib", "numpyro", "numpy", "scipy")}
+    packages = ("pliant", "jax", "jaxlib", "numpyro", "numpy", "scipy")
+    versions = {name: version(name) for name in packages}
     data = {
         "run": run.settings,
-        "versions": {"pliant": pliant.__version__, **versions, "python": platform.python_version()},
+        "versions": {**versions, "python": platform.python_version()},
         "platform": platform.platform(),
         "device": str(jax.devices()[0]),
     }

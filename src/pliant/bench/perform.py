@@ -1,4 +1,4 @@
-"""Perform one run of a grid, in whatever process: from settings to a finished folder."""
+"""Perform one run of a grid in any process: infer, score, and write the folder."""
 
 import functools
 import shutil
@@ -19,10 +19,10 @@ from pliant.bench.folders import (
     write_error,
     write_settings,
 )
-from pliant.bench.plan import Run, build
-from pliant.cli.run_folder import named
+from pliant.bench.plan import Run
 from pliant.metrics.table import evaluate
 from pliant.problem.prior import Prior
+from pliant.problem.samples import named
 from pliant.run.folder import holds_run, remove_run
 from pliant.run.infer import infer, resume
 from pliant.run.posterior import Posterior
@@ -30,27 +30,26 @@ from pliant.run.result import Result
 from pliant.tasks import get
 from pliant.tasks.base import AbstractTask
 
-_PATIENCE = 600.0  # seconds to wait for a process that still works on the run
+_PATIENCE = 600.0  # seconds to wait for another process that still holds the run
 
 
-class Outcome(NamedTuple):
-    """How a run went."""
+class RunOutcome(NamedTuple):
+    """How a run ended."""
 
     name: str
     seconds: float
-    """Of this part of the run: a resumed one took longer in all."""
+    """Since the run was started or resumed here."""
     text: str
     """The result's status, or the error in one line."""
     failed: bool
 
 
-def perform(run: Run, folder: Path) -> Outcome:
-    """Infer, score and write; or go on with a run that was killed. It never raises.
+def perform(run: Run, folder: Path) -> RunOutcome:
+    """Infer, score and write, or resume a run that was killed. Never raises.
 
     Args:
-        run: What to do.
-        folder: Of the run. A finished one is left as it is; an error that is recorded in it is
-            removed first.
+        run: The run.
+        folder: The run's folder. A finished run stays as it is; a recorded error is discarded.
     """
     start = time.monotonic()
     keep_compiled_code()
@@ -58,11 +57,11 @@ def perform(run: Run, folder: Path) -> Outcome:
     try:
         with _waiting_lock(folder):
             text = "finished before" if state(folder) == "finished" else _perform(run, folder)
-        return Outcome(run.name, time.monotonic() - start, text, failed=False)
-    except Exception as error:  # one failure never stops the rest
+        return RunOutcome(run.name, time.monotonic() - start, text, failed=False)
+    except Exception as error:  # one failure must not stop the other runs
         text = " ".join([f"{type(error).__name__}:", *str(error).splitlines()[:1]])
         write_error(folder, text, traceback.format_exc())
-        return Outcome(run.name, time.monotonic() - start, text, failed=True)
+        return RunOutcome(run.name, time.monotonic() - start, text, failed=True)
 
 
 class NoPosteriorError(RuntimeError):
@@ -80,16 +79,20 @@ def _perform(run: Run, folder: Path) -> str:
     else:
         remove_run(folder)
         shutil.rmtree(folder / SNAPSHOTS, ignore_errors=True)
-        method = build(run)
         result = infer(
-            problem, method, seed=run.seed, folder=folder, progress=False, callback=callback
+            problem,
+            run.built_method,
+            seed=run.seed,
+            folder=folder,
+            progress=False,
+            callback=callback,
         )
     _finish(run, folder, task, problem, result)
     return result.status
 
 
 def _finish(run: Run, folder: Path, task: AbstractTask, problem: Any, result: Result) -> None:
-    """Write samples and metrics; the checkpoints have done their work."""
+    """Write samples and metrics, and remove the checkpoints."""
     if isinstance(result.posterior.density, Prior) or result.status == "storage":
         raise NoPosteriorError(f"{result.status}: {result.message}")
     write_arrays(folder / SAMPLES, _samples(result.posterior, run.samples, run.seed))
@@ -116,7 +119,7 @@ def _finish(run: Run, folder: Path, task: AbstractTask, problem: Any, result: Re
 
 @functools.cache
 def _task(name: str) -> AbstractTask:
-    """One object for all runs of a process, so that they share its compiled code."""
+    """One object per process: all its runs share the compiled code."""
     return get(name)
 
 
@@ -125,7 +128,7 @@ def _samples(posterior: Posterior, n: int, seed: int) -> dict[str, Any]:
 
 
 def _snapshots(folder: Path, run: Run) -> Callable[[dict[str, Any], Posterior], None]:
-    """A callback that keeps samples of every round's posterior."""
+    """A callback that stores posterior samples after each round."""
 
     def keep(row: dict[str, Any], posterior: Posterior) -> None:
         folder.mkdir(exist_ok=True)
@@ -136,9 +139,9 @@ def _snapshots(folder: Path, run: Run) -> Callable[[dict[str, Any], Posterior], 
 
 
 def _snapshots_are_whole(folder: Path, run: Run) -> bool:
-    """Whether a run that is resumed will have samples of all its rounds.
+    """Whether every checkpointed round has its snapshot.
 
-    A run that is killed between a checkpoint and the samples of its round has not.
+    A run that was killed between a checkpoint and its snapshot lacks one.
     """
     rounds = [int(p.stem) for p in (folder / "rounds").glob("*.npz") if p.stem.isdigit()]
     kept = {int(path.stem) for path in (folder / SNAPSHOTS).glob("[0-9]*.npz")}
@@ -146,7 +149,7 @@ def _snapshots_are_whole(folder: Path, run: Run) -> bool:
 
 
 def _waiting_lock(folder: Path) -> IO[str]:
-    """The folder for this process alone; one that is being killed may take a moment."""
+    """Lock the folder; a process that is being killed may hold it for a moment."""
     end = time.monotonic() + _PATIENCE
     while True:
         try:

@@ -1,47 +1,50 @@
-"""One run of a grid: what it infers, from what, and how."""
+"""A grid and its runs: what is inferred, with which method, and under which name."""
 
 import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from pliant.methods.base import AbstractMethod
+from pliant.methods.base import AbstractMethod
 
 _DIGITS = 6
 
 
 @dataclass(frozen=True)
 class Run:
-    """All that a run depends on, as JSON data."""
+    """One inference of a grid: the settings that name it, and the method they describe."""
 
     experiment: str
     task: str
     method: str
-    """The label in the grid; ``options["method"]`` says which method it is."""
+    """The method's label in the grid."""
     n_obs: int
     seed: int
-    """Of the observations and of the run."""
+    """Of the observations and of the inference."""
     varied: Mapping[str, Any]
-    """The options that the experiment varies, which are in ``options`` too."""
+    """The options that the experiment varies; ``options`` holds them too."""
     options: Mapping[str, Any]
+    """The method's options, as JSON data."""
     samples: int
-    """Of the posterior, for its metrics."""
+    """Posterior samples to draw for the metrics."""
     classify: bool
-    """Whether C2ST is one of them."""
+    """Whether to compute C2ST."""
     snapshots: int
-    """Samples that are kept of every round."""
+    """Posterior samples to keep per round."""
+    built_method: AbstractMethod = dataclasses.field(repr=False, compare=False)
+    """What ``options`` describe, ready to use in any process."""
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The run as JSON data."""
-        return dataclasses.asdict(self)
+        """All fields but the method itself, as JSON data."""
+        fields = (field.name for field in dataclasses.fields(self))
+        return {name: getattr(self, name) for name in fields if name != "built_method"}
 
     @property
     def name(self) -> str:
-        """What it is, in words, and a digest of everything: other settings are another run."""
+        """The settings in words, and a digest of all of them: other settings are another run."""
         text = json.dumps(self.settings, sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
         words = [self.experiment, self.task, self.method, f"n{self.n_obs}", f"seed{self.seed}"]
@@ -49,20 +52,11 @@ class Run:
         return "-".join([*words, digest])
 
 
-def build(run: Run) -> "AbstractMethod":
-    """The run's method with its options.
+@dataclass(frozen=True)
+class Grid:
+    """The runs of a grid file."""
 
-    Raises:
-        TypeError, ValueError, UserError: If an option is out of range.
-    """
-    from pliant.cli.choices import build_method
-    from pliant.weighting.partition import PartitionFunction
-
-    choices: dict[str, Any] = {"discrepancy": None, "family": None, "epsilon": None}
-    choices |= {
-        key: value for key, value in run.options.items() if key not in ("method", "partition")
-    }
-    method: Any = build_method(run.options["method"], run.n_obs, **choices)
-    if sets := run.options.get("partition"):
-        method = dataclasses.replace(method, partition=PartitionFunction(n_sets=sets))
-    return method
+    name: str
+    text: str
+    """The file's content, which is kept beside the runs."""
+    runs: tuple[Run, ...]

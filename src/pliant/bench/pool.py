@@ -1,16 +1,16 @@
-"""Who performs the runs: what the processes of this machine and a cluster have in common."""
+"""The interface of a pool of workers that perform runs."""
 
 import abc
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from pliant.bench.perform import Outcome
+from pliant.bench.perform import RunOutcome
 from pliant.bench.plan import Run
 
 
 class AbstractPool(abc.ABC):
-    """Workers that perform runs. Use it in a ``with`` block, which ends them.
+    """Workers that perform runs. Use it in a ``with`` block, which closes it.
 
     Args:
         out: The folder of the grid.
@@ -22,19 +22,19 @@ class AbstractPool(abc.ABC):
     @property
     @abc.abstractmethod
     def size(self) -> int:
-        """How many workers there are, now."""
+        """The current number of workers."""
 
     @abc.abstractmethod
     def start(self, waiting: list[Run]) -> Run | None:
-        """Give one of the waiting runs to a free worker; None if no worker is free."""
+        """Remove a run from ``waiting`` and start it; None if no worker is free."""
 
     @abc.abstractmethod
-    def wait(self, seconds: float) -> list[Outcome]:
-        """The runs that have ended since the last call; waits so long for one."""
+    def wait(self, seconds: float) -> list[RunOutcome]:
+        """The runs that have ended since the last call; waits up to ``seconds`` for one."""
 
     @abc.abstractmethod
     def close(self) -> None:
-        """End the workers, in the middle of a run too."""
+        """End the workers, even in the middle of a run."""
 
     def __enter__(self) -> Self:
         return self

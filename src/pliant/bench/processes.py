@@ -1,4 +1,4 @@
-"""Worker processes of this machine, each of which performs one run after another."""
+"""A pool of worker processes on this machine."""
 
 import multiprocessing
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pliant.bench.folders import run_folder, write_error
-from pliant.bench.perform import Outcome, perform
+from pliant.bench.perform import RunOutcome, perform
 from pliant.bench.plan import Run
 from pliant.bench.pool import AbstractPool
 
@@ -23,19 +23,19 @@ _SPAWN = multiprocessing.get_context("spawn")  # a fork of a process with thread
 class _Worker:
     process: BaseProcess
     connection: Any
-    """Our end of the pipe."""
+    """The parent's end of the pipe."""
     run: Run | None = None
     kind: tuple[str, str, int] | None = None
-    """Of its last run: another one of the same kind needs no compiling."""
+    """Kind of the last run; a run of the same kind needs no compilation."""
     started: float = 0.0
 
 
-class Processes(AbstractPool):
-    """A worker that dies fails its run, and another takes its place.
+class ProcessPool(AbstractPool):
+    """Each worker performs one run after another. If it dies, its run fails and it is replaced.
 
     Args:
         out: The folder of the grid.
-        size: How many workers.
+        size: The number of workers.
     """
 
     def __init__(self, out: Path, size: int):
@@ -44,11 +44,11 @@ class Processes(AbstractPool):
 
     @property
     def size(self) -> int:
-        """As many as were asked for."""
+        """The number of workers."""
         return len(self._workers)
 
     def start(self, waiting: list[Run]) -> Run | None:
-        """A worker gets a run like its last one, or else one that no other is busy with."""
+        """Prefer a run like the worker's last one, then one unlike those of other workers."""
         worker = next((worker for worker in self._workers if worker.run is None), None)
         if worker is None or not waiting:
             return None
@@ -59,8 +59,8 @@ class Processes(AbstractPool):
         worker.connection.send((run, run_folder(self.out, run)))
         return run
 
-    def wait(self, seconds: float) -> list[Outcome]:
-        """What workers answered; and the runs of those that died."""
+    def wait(self, seconds: float) -> list[RunOutcome]:
+        """The runs that ended or whose worker died."""
         outcomes = []
         busy = {worker.connection: worker for worker in self._workers if worker.run is not None}
         for connection in wait(list(busy), timeout=seconds):
@@ -68,26 +68,26 @@ class Processes(AbstractPool):
             try:
                 outcomes.append(worker.connection.recv())
                 worker.run = None
-            except (EOFError, OSError):  # the latter if it died before it read its run
-                outcomes.append(self._buried(worker))
+            except (EOFError, OSError):  # OSError if it died before it read its run
+                outcomes.append(self._replace_dead(worker))
         return outcomes
 
     def close(self) -> None:
-        """Kill them: every file is whole or absent, and a run goes on from its last round."""
+        """Kill the workers. No file is left half-written; runs resume from their last round."""
         for worker in self._workers:
             worker.process.kill()
         for worker in self._workers:
             worker.process.join()
             worker.connection.close()
 
-    def _buried(self, worker: _Worker) -> Outcome:
+    def _replace_dead(self, worker: _Worker) -> RunOutcome:
         worker.process.join()
         assert worker.run is not None
         text = f"the worker process died (exit code {worker.process.exitcode})"
         write_error(run_folder(self.out, worker.run), text)
         seconds = time.monotonic() - worker.started
         self._workers[self._workers.index(worker)] = _new_worker()
-        return Outcome(worker.run.name, seconds, text, failed=True)
+        return RunOutcome(worker.run.name, seconds, text, failed=True)
 
 
 def _kind(run: Run) -> tuple[str, str, int]:
@@ -103,9 +103,9 @@ def _new_worker() -> _Worker:
 
 
 def _work(connection: Any, parent: int) -> None:
-    """Perform what comes through the connection, until it or the parent is no more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which kills us
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    """Perform the runs that arrive, until the connection closes or the parent ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and kills us
+    threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
     while True:
         try:
             run, folder = connection.recv()
@@ -114,8 +114,8 @@ def _work(connection: Any, parent: int) -> None:
         connection.send(perform(run, folder))
 
 
-def _end_with(parent: int) -> None:
-    """End this process when its parent does: nobody would read its answer."""
+def _exit_with(parent: int) -> None:
+    """Exit when the parent process ends, as nobody would read the outcome."""
     while os.getppid() == parent:
         time.sleep(0.2)
     os._exit(1)

@@ -1,14 +1,13 @@
-"""Perform the runs of a grid: those that are not finished, each in its own folder."""
+"""Perform the unfinished runs of a grid."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 from pliant._files import lock
+from pliant.bench.display import GridDisplay
 from pliant.bench.folders import LOCK, by_state, write_grid
-from pliant.bench.grid import Grid
-from pliant.bench.plan import Run
+from pliant.bench.plan import Grid, Run
 from pliant.bench.pool import AbstractPool
-from pliant.bench.view import View
 
 _POLL = 0.5  # seconds
 
@@ -16,16 +15,16 @@ _POLL = 0.5  # seconds
 def run_grid(
     grid: Grid, out: Path, make_pool: Callable[[Path], AbstractPool], *, retry: bool = False
 ) -> dict[str, list[Run]]:
-    """Perform what is not finished; whatever ends it, starting it again goes on from there.
+    """Perform the unfinished runs. If interrupted, call it again to resume.
 
     Args:
-        grid: What to run.
-        out: The folder for it; runs that are finished in it are not repeated.
-        make_pool: Starts the workers, given that folder; only if there is something to do.
-        retry: Whether runs that failed before are tried again.
+        grid: The grid.
+        out: The grid's folder. Runs that are finished there are not repeated.
+        make_pool: Starts the workers, given that folder. Called only if a run is left to do.
+        retry: Whether to retry failed runs.
 
     Returns:
-        The grid's runs by how far they are.
+        The runs in each state (``pliant.bench.folders.STATES``).
 
     Raises:
         InUseError: If another process runs a grid in the folder.
@@ -39,17 +38,17 @@ def run_grid(
         if waiting:
             with (
                 make_pool(out) as pool,
-                View(waiting, len(before["finished"]), failed) as view,
+                GridDisplay(waiting, len(before["finished"]), failed) as display,
             ):
-                _perform(waiting, pool, view)
+                _perform(waiting, pool, display)
     return by_state(out, grid.runs)
 
 
-def _perform(waiting: list[Run], pool: AbstractPool, view: View) -> None:
+def _perform(waiting: list[Run], pool: AbstractPool, display: GridDisplay) -> None:
     left = len(waiting)
     while left:
         while (run := pool.start(waiting)) is not None:
-            view.started(run)
+            display.started(run)
         for outcome in pool.wait(_POLL):
-            view.ended(outcome, pool.size)
+            display.ended(outcome, pool.size)
             left -= 1

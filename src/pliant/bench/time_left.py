@@ -1,8 +1,8 @@
-"""How long the rest of a grid will take, from the runs of the same kind so far."""
+"""How long the rest of a grid will take, estimated from the runs that have ended."""
 
 from collections import defaultdict
 
-from pliant.bench.perform import Outcome
+from pliant.bench.perform import RunOutcome
 from pliant.bench.plan import Run
 from pliant.run.progress import duration
 
@@ -10,11 +10,11 @@ from pliant.run.progress import duration
 class TimeLeft:
     """An estimate in words.
 
-    A run that is to come takes as long as those of its task and method took on average, or as all
-    runs did where there are none.
+    A waiting run is expected to take the mean time of the runs with its task and method, or of
+    all runs if none of them has ended.
 
     Args:
-        waiting: The runs that will be performed.
+        waiting: The runs to perform.
     """
 
     def __init__(self, waiting: list[Run]):
@@ -22,14 +22,14 @@ class TimeLeft:
         self._seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
         self._workers = 1
 
-    def ended(self, outcome: Outcome, workers: int) -> None:
-        """A run has ended, while so many workers were busy."""
+    def ended(self, outcome: RunOutcome, workers: int) -> None:
+        """Record a run that ended, and the current number of workers."""
         self._seconds[self._kinds.pop(outcome.name)].append(outcome.seconds)
         self._workers = max(1, workers)
 
     @property
     def seconds(self) -> float | None:
-        """None before the first run has ended."""
+        """The estimate; None until a run has ended."""
         known = [seconds for kind in self._seconds.values() for seconds in kind]
         if not known:
             return None

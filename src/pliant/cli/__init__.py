@@ -1,4 +1,14 @@
-"""The command ``pliant``. Nothing heavy is imported before a command needs it."""
+"""The command ``pliant``: the only room where strings become objects.
+
+A command line comes in; files, printed lines and an exit code come out. JAX, NumPy and matplotlib
+are imported only when a command needs them.
+
+Read ``app`` (the commands) with ``options``, ``choices`` (names of methods, families and
+discrepancies), ``target`` (what to infer), ``run`` (``pliant run`` and ``resume``) with
+``run_folder`` and ``dask``; ``show`` with ``saved``; ``eval``; ``tasks``; ``bench_commands`` and
+``bench`` with ``grid`` and ``grid_values`` (grid files); ``report`` (what is printed) and
+``errors`` (mistakes in one line). ``__main__`` makes ``python -m pliant.cli`` work.
+"""
 
 from pliant.cli.app import app as app
 from pliant.cli.app import main as main

@@ -1,4 +1,4 @@
-"""``python -m pliant.cli`` is the command ``pliant``."""
+"""``python -m pliant.cli`` runs the command ``pliant``."""
 
 from pliant.cli.app import main
 

@@ -1,4 +1,4 @@
-"""``pliant bench``: a grid of runs, how far it is, its table, and its figures."""
+"""``pliant bench``: run a grid, show its state, and write its tables and figures."""
 
 import os
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from pliant.cli.dask import connect
 from pliant.cli.errors import UserError
 from pliant.cli.report import console, counted, print_table, say
 
@@ -18,24 +19,23 @@ def run_bench(
     """Perform the runs of a grid.
 
     Args:
-        source: A file, or the name of a shipped grid.
-        out: The folder for the runs; None for one that is named after the grid.
-        workers: How many processes; None for half of the cores.
-        dask: "local" or the address of a scheduler; None for processes.
-        retry: Whether to try failed runs again.
+        source: A TOML file, or the name of a grid that comes with Pliant.
+        out: The folder for the runs; by default one named after the grid.
+        workers: The number of processes; by default half the number of cores.
+        dask: "local" or the address of a scheduler, to use a Dask cluster instead of processes.
+        retry: Whether to retry failed runs.
 
     Returns:
         The exit code.
 
     Raises:
-        GridError, UserError, ImportError, InUseError: Before anything runs.
+        GridError, UserError, ImportError, InUseError: Before the first run starts.
     """
     with Console(stderr=True).status("loading"):
-        from pliant.bench.cluster import Cluster
-        from pliant.bench.grid import read_grid
-        from pliant.bench.processes import Processes
+        from pliant.bench.cluster import DaskPool
+        from pliant.bench.processes import ProcessPool
         from pliant.bench.run import run_grid
-        from pliant.bench.view import closing_line
+        from pliant.cli.grid import read_grid
 
         grid = read_grid(source)
     folder = Path("bench", Path(source).stem) if out is None else out
@@ -45,11 +45,13 @@ def run_bench(
         states = run_grid(
             grid,
             folder,
-            lambda path: Processes(path, size) if dask is None else Cluster(path, dask),
+            lambda path: (
+                ProcessPool(path, size) if dask is None else DaskPool(path, *connect(dask))
+            ),
             retry=retry,
         )
     except KeyboardInterrupt:
-        typer.echo("Interrupted: the same command goes on from here.", err=True)
+        typer.echo("Interrupted. Run the same command again to resume.", err=True)
         return _INTERRUPTED
     numbers = {state: len(runs) for state, runs in states.items()}
     to_do = numbers["begun"] + numbers["waiting"]
@@ -59,9 +61,17 @@ def run_bench(
     return 1 if numbers["failed"] else 0
 
 
+def closing_line(finished: int, failed: int, waiting: int) -> str:
+    """The number of runs in each state, in words."""
+    parts = [counted(finished, "run") + " finished"]
+    parts += [f"{failed} failed"] * bool(failed) + [f"{waiting} to do"] * bool(waiting)
+    return ", ".join(parts) + "."
+
+
 def print_bench_status(folder: Path) -> None:
-    """Print a line for every task and method, and the errors."""
-    from pliant.bench.folders import STATES, by_state, read_error, read_grid_of, run_folder
+    """Print one line per task and method, and the errors of failed runs."""
+    from pliant.bench.folders import STATES, by_state, read_error, run_folder
+    from pliant.cli.grid import read_grid_of
 
     grid = read_grid_of(folder)
     states = by_state(folder, grid.runs)
@@ -80,18 +90,18 @@ def print_bench_status(folder: Path) -> None:
     for run in states["failed"]:
         say(out, f"{run.name}: {read_error(run_folder(folder, run))}")
     if states["failed"]:
-        say(out, "pliant bench run ... --retry tries failed runs again.")
+        say(out, "pliant bench run ... --retry retries the failed runs.")
 
 
 def collect_bench(folder: Path) -> None:
     """Write the tables of the finished runs.
 
     Raises:
-        UserError: If there are none.
+        UserError: If no run is finished, or there is no grid.
         ImportError: If pyarrow is not installed.
     """
     from pliant.bench.collect import rows_of, write_tables
-    from pliant.bench.folders import read_grid_of
+    from pliant.cli.grid import read_grid_of
 
     grid = read_grid_of(folder)
     rows = rows_of(folder, grid)
@@ -105,17 +115,17 @@ def collect_bench(folder: Path) -> None:
 
 
 def draw_bench(folder: Path) -> None:
-    """Draw the figures that the finished runs allow, and say what others want.
+    """Draw the figures whose runs are finished, and print which runs the others need.
 
     Raises:
         UserError: If there is no grid.
     """
     from pliant.bench.figures import draw_figures
-    from pliant.bench.folders import read_grid_of
+    from pliant.cli.grid import read_grid_of
 
     out = console()
-    for drawn in draw_figures(folder, read_grid_of(folder)):
-        if drawn.wanted is None:
-            say(out, f"{drawn.name}: {', '.join(map(str, drawn.paths))}")
+    for figure in draw_figures(folder, read_grid_of(folder)):
+        if figure.wanted is None:
+            say(out, f"{figure.name}: {', '.join(map(str, figure.paths))}")
         else:
-            say(out, f"{drawn.name}: skipped, as it wants finished runs {drawn.wanted}.")
+            say(out, f"{figure.name}: skipped, as it needs finished runs {figure.wanted}.")

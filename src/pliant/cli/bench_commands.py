@@ -16,7 +16,7 @@ bench = typer.Typer(
 
 @bench.callback(invoke_without_command=True)
 def _bench(context: typer.Context) -> None:
-    """Run the paper's experiments: a grid of runs, their table, and its figures."""
+    """Run the paper's experiments: a grid of runs, their table, and figures."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -27,7 +27,9 @@ def _option(metavar: str, text: str, **more: Any) -> Any:
 
 _Out = Annotated[
     Path,
-    typer.Argument(metavar="FOLDER", help="Of a [bold]pliant bench run[/].", show_default=False),
+    typer.Argument(
+        metavar="FOLDER", help="The folder of a [bold]pliant bench run[/].", show_default=False
+    ),
 ]
 
 
@@ -35,8 +37,8 @@ _Out = Annotated[
     epilog="Examples:\n\n"
     "[bold]pliant bench run smoke --out bench/smoke[/]\n\n"
     "[bold]pliant bench run my_grid.toml --out bench/mine --workers 2[/]\n\n"
-    "Finished runs are not repeated: after Ctrl-C, or whatever ended it, the same command goes on. "
-    "Exit codes: 0 all runs are finished; 1 some failed; 2 a mistake in the command or the grid; "
+    "Finished runs are not repeated: after Ctrl-C or a crash, run the same command to resume. "
+    "Exit codes: 0 all runs finished; 1 some failed; 2 a mistake in the command or the grid; "
     "130 Ctrl-C."
 )
 def run(
@@ -50,14 +52,14 @@ def run(
     ],
     out: Annotated[
         Path | None,
-        _option("FOLDER", "For the runs. [dim]Default: bench/GRID.[/]"),
+        _option("FOLDER", "The folder for the runs. [dim]Default: bench/GRID.[/]"),
     ] = None,
     workers: Annotated[
         int | None,
         _option(
             "N",
-            "Runs at a time, each in a process that uses several cores where it can. "
-            "[dim]Default: half of the cores.[/]",
+            "Number of runs at a time, each in its own process, which may use several cores. "
+            "[dim]Default: half the number of cores.[/]",
             min=1,
         ),
     ] = None,
@@ -66,14 +68,14 @@ def run(
         _option(
             "local|ADDRESS",
             "Perform the runs on a Dask cluster: on this machine's cores, or by a scheduler "
-            "such as tcp://host:8786 whose workers see the same folder.",
+            "such as tcp://host:8786, whose workers must see the same folder.",
         ),
     ] = None,
-    retry: Annotated[bool, _option(" ", "Try runs that failed before again.")] = False,
+    retry: Annotated[bool, _option(" ", "Retry failed runs.")] = False,
 ) -> None:
-    """Perform the runs of a grid that are not finished."""
+    """Perform the unfinished runs of a grid."""
     if workers is not None and dask is not None:
-        raise UserError("--workers: not with --dask, which has its own workers.")
+        raise UserError("--workers: cannot be combined with --dask, which has its own workers.")
     with mistakes():
         from pliant.cli.bench import run_bench
 
@@ -83,7 +85,7 @@ def run(
 
 @bench.command(epilog="Example:\n\n[bold]pliant bench status bench/lite[/]")
 def status(folder: _Out) -> None:
-    """Print how many runs are finished, and why others failed."""
+    """Print how many runs are finished, and why runs failed."""
     with mistakes():
         from pliant.cli.bench import print_bench_status
 
@@ -92,7 +94,7 @@ def status(folder: _Out) -> None:
 
 @bench.command(epilog="Example:\n\n[bold]pliant bench collect bench/lite[/]")
 def collect(folder: _Out) -> None:
-    """Write one table of all finished runs, and one of means with 95 % intervals."""
+    """Write a table of all finished runs, and one of means with 95 % intervals."""
     with mistakes():
         from pliant.cli.bench import collect_bench
 
@@ -101,7 +103,7 @@ def collect(folder: _Out) -> None:
 
 @bench.command(epilog="Example:\n\n[bold]pliant bench figures bench/lite[/]")
 def figures(folder: _Out) -> None:
-    """Draw the paper's figures from the runs that are finished."""
+    """Draw the paper's figures from the finished runs."""
     with mistakes():
         from pliant.cli.bench import draw_bench
 

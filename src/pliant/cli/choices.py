@@ -1,4 +1,4 @@
-"""Names on the command line -> classes: the only place where strings choose them."""
+"""Names on the command line and in grid files, and the methods that they build."""
 
 import dataclasses
 import difflib
@@ -34,11 +34,11 @@ FAMILIES = {
     "gaussian": "pliant.densities.gaussian:Gaussian",
     "gaussian-mixture": "pliant.densities.mixture:GaussianMixture",
 }
-_INSIDE = {"epsilon": "schedule"}  # options of the command that are a part of a method's option
+_INSIDE = {"epsilon": "schedule"}  # options of the command that belong to an option of the method
 
 
 def one_of(option: str, table: Mapping[str, str]) -> Callable[[str | None], str | None]:
-    """A check, for typer, that the value of ``option`` is a name in ``table``."""
+    """A callback for typer that checks that the value of ``option`` is a name in ``table``."""
 
     def check(value: str | None) -> str | None:
         if value is not None and value not in table:
@@ -51,7 +51,7 @@ def one_of(option: str, table: Mapping[str, str]) -> Callable[[str | None], str 
 
 
 def as_beta(text: str | None) -> float | str | None:
-    """A number, or the word for a bandwidth that is found from the observations."""
+    """A number, or ``"calibrated"`` for a bandwidth found from the observations."""
     if text is None or text == "calibrated":
         return text
     try:
@@ -67,7 +67,7 @@ def listed(names: Any) -> str:
 
 
 def closest(name: str, names: Any) -> str:
-    """`` Did you mean ...?`` if one of ``names`` is near, else nothing."""
+    """`` Did you mean ...?`` with the closest of ``names``; empty if none is close."""
     near = difflib.get_close_matches(name.lower(), list(names), n=1, cutoff=0.5)
     return f" Did you mean {near[0]!r}?" if near else ""
 
@@ -81,10 +81,10 @@ def build_method(
     epsilon: float | None,
     **numbers: float | str | None,
 ) -> Any:
-    """The method with the options that were given; the others keep the method's defaults.
+    """The method with the given options; an option of None keeps the method's default.
 
     Raises:
-        UserError: If the method does not have an option.
+        UserError: If the method lacks an option.
         TypeError, ValueError: If an option is out of range.
     """
     options: dict[str, Any] = {name: value for name, value in numbers.items() if value is not None}
@@ -100,7 +100,9 @@ def build_method(
     changes = {
         name: kind()
         for name, kind in chosen.items()
-        if not isinstance(getattr(built, name), kind)  # the method's own is set up for it
+        if not isinstance(
+            getattr(built, name), kind
+        )  # keep the method's own, which may have other settings
     }
     if epsilon is not None:
         changes["schedule"] = dataclasses.replace(built.schedule, epsilon=epsilon)
@@ -108,7 +110,7 @@ def build_method(
 
 
 def option_names(method: str) -> set[str]:
-    """The options of the command line, and the others, that the method has."""
+    """The fields of the method, and the command's options that belong to one of them."""
     module, _, names = METHODS[method].partition(":")
     kind = _load(f"{module}:{names.partition('.')[0]}")  # without .paper or .accurate
     has = {field.name for field in dataclasses.fields(kind)}
@@ -116,12 +118,12 @@ def option_names(method: str) -> set[str]:
 
 
 def _check_options(method: str, given: list[str]) -> None:
-    """Raise for an option of the command line that the method does not have."""
+    """Raise if the method lacks a given option."""
     has = option_names(method)
     for name in given:
         if name not in has:
             flag = f"--{name.replace('_', '-')}"
-            raise UserError(f"{flag}: {method} has no such option; it is one of other methods.")
+            raise UserError(f"{flag}: {method} has no such option; other methods do.")
 
 
 def _load(path: str) -> Any:

@@ -1,4 +1,4 @@
-"""``--dask``: a cluster's workers for the simulations of a run."""
+"""``--dask``: simulations and runs on a Dask cluster."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -10,17 +10,17 @@ from pliant.cli.errors import UserError
 if TYPE_CHECKING:
     from pliant.problem.problem import Problem
 
-_SECONDS = 30  # to reach a scheduler
+_SECONDS = 30  # timeout for reaching a scheduler
 
 
 @contextmanager
 def on_dask(problem: "Problem", address: str | None) -> Iterator["Problem"]:
-    """The problem, whose draws are made on a Dask cluster.
+    """The problem with its simulator running on a Dask cluster.
 
     Args:
-        problem: With a simulator that is not written in JAX.
-        address: "local" starts a worker process for each core of this machine; else the address
-            of a scheduler; None leaves the problem as it is.
+        problem: A problem whose simulator is not written in JAX.
+        address: "local" to start one worker process per core of this machine, the address of a
+            scheduler, or None to leave the problem as it is.
 
     Raises:
         UserError: If the simulator is a JAX function, or there is no such scheduler.
@@ -33,8 +33,8 @@ def on_dask(problem: "Problem", address: str | None) -> Iterator["Problem"]:
 
     if not isinstance(problem.simulator, AbstractExternalSimulator):
         raise UserError(
-            "--dask: only a PythonSimulator or a CommandSimulator runs on other machines; a JAX "
-            "function is compiled for this one."
+            "--dask: only a PythonSimulator or a CommandSimulator runs on a cluster. A JAX "
+            "function is compiled for this machine."
         )
     client, cluster = connect(address)
     try:
@@ -49,10 +49,11 @@ def on_dask(problem: "Problem", address: str | None) -> Iterator["Problem"]:
 
 
 def connect(address: str) -> tuple[Any, Any]:
-    """A Dask client; and the cluster behind it, if it was started here.
+    """A Dask client, and its cluster if it was started here.
 
     Args:
-        address: "local", or that of a scheduler.
+        address: "local" to start one worker process per core of this machine, or the address of
+            a scheduler.
 
     Raises:
         UserError: If there is no such scheduler.

@@ -1,4 +1,4 @@
-"""Mistakes of the user, as one line on standard error and exit code 2."""
+"""A user's mistake becomes one line on standard error and exit code 2."""
 
 import re
 import sys
@@ -15,20 +15,20 @@ _OPTIONS = (
 
 
 class UserError(Exception):
-    """Something that the user can put right, said in one line."""
+    """A mistake that the user can fix, described in one line."""
 
 
 class OneLineErrors(TyperGroup):
-    """Shows mistakes, and wrong options that typer finds, as ``pliant: ...`` without a frame."""
+    """Print mistakes, including those that typer finds, as ``pliant: ...`` without a frame."""
 
     def main(self, *args: Any, standalone_mode: bool = True, **options: Any) -> Any:
-        """Run the command line and leave Python with its exit code."""
+        """Run the command line and exit with its code."""
         try:
             code = super().main(*args, standalone_mode=False, **options)
         except UserError as mistake:
             _fail(str(mistake))
         except Exception as error:
-            # every error that typer has for the user's input can format itself
+            # typer's errors about the user's input have a format_message
             if not hasattr(error, "format_message"):
                 raise
             context = getattr(error, "ctx", None)
@@ -39,10 +39,10 @@ class OneLineErrors(TyperGroup):
 
 @contextmanager
 def mistakes(*, traceback: bool = False) -> Iterator[None]:
-    """Turn what the library raises for wrong options or missing extras into a ``UserError``.
+    """Turn errors about wrong options or missing extras into a ``UserError``.
 
     Args:
-        traceback: Let the error itself through, for Python to show where it came from.
+        traceback: Whether to let the error pass, so that Python prints its traceback.
     """
     try:
         yield
@@ -57,7 +57,7 @@ def mistakes(*, traceback: bool = False) -> Iterator[None]:
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says, in one line; arguments are called by their options' names."""
+    """The first line of an error's message; arguments appear by their options' names."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = lines[0] if lines else type(error).__name__
     return re.sub(rf"^({_OPTIONS}):", lambda m: "--" + m[1].replace("_", "-") + ":", text)

@@ -1,4 +1,4 @@
-"""``pliant eval``: the metrics of a saved run, on the terminal and in its folder."""
+"""``pliant eval``: print the metrics of a saved run and write them to its folder."""
 
 from pathlib import Path
 
@@ -13,18 +13,19 @@ _INTERRUPTED = 130
 
 
 def evaluate_run(folder: Path, *, n_samples: int) -> int:
-    """Compute all metrics of the run's posterior, print them, and write ``metrics.json``.
+    """Compute and print all metrics of the run's posterior, and write ``metrics.json``.
 
     Args:
-        folder: Of a run by ``pliant run``.
-        n_samples: Of the posterior and of the exact one. 10,000 are those of ``samples.npz``.
+        folder: The folder of a ``pliant run``.
+        n_samples: The number of samples of the posterior and of the exact one. With 10,000, they
+            are those of ``samples.npz``.
 
     Returns:
         The exit code.
 
     Raises:
         UserError, ImportError, TypeError, ValueError: If the folder holds no such run, its target
-            cannot be read again, an option is out of range or an extra is missing.
+            cannot be read, an option is out of range, or an extra is missing.
     """
     if not (folder / "result.json").is_file():
         raise UserError(f"{folder} holds no run (there is no result.json in it).")
@@ -58,7 +59,7 @@ def evaluate_run(folder: Path, *, n_samples: int) -> int:
         },
     )
     if has_changed(target, config):
-        say(out, f"{target.text} has changed since the run: these are metrics of its new problem.")
+        say(out, f"{target.text} has changed since the run: these metrics are for its new problem.")
     print_metrics(out, rows)
     out.print()
     print_files(out, folder)

@@ -1,4 +1,4 @@
-"""What the commands print: plain lines and tables, coloured on a terminal only."""
+"""What the commands print: plain lines and tables, with colours only on a terminal."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -43,13 +43,13 @@ _ROUND = {
 
 
 def console() -> Console:
-    """Standard output; wide where it is no terminal, so that tables in files are not cut."""
+    """Standard output; wide if it is not a terminal, so that tables in files are not cut."""
     width = None if sys.stdout.isatty() else 200
     return Console(highlight=False, markup=False, emoji=False, width=width)
 
 
 def say(out: Console, text: Text | str) -> None:
-    """Print a line; it is wrapped at words on a terminal, and not at all in a file."""
+    """Print a line, wrapped at words only on a terminal."""
     out.print(text, soft_wrap=not out.is_terminal)
 
 
@@ -59,49 +59,49 @@ def counted(n: int, noun: str) -> str:
 
 
 def print_status(out: Console, status: str, message: str) -> None:
-    """The status in one word and the message."""
+    """Print the status and the message."""
     style = f"bold {_COLOURS.get(status, 'yellow')}"
     say(out, Text.assemble((status, style), f": {message}"))
 
 
 def print_failures(out: Console, failures: "Sequence[Failure]") -> None:
-    """One line for each kind of draw that failed."""
+    """Print one line per kind of failure."""
     for failure in failures:
         say(out, f"failed draws: {failure}")
 
 
 def print_summary(out: Console, samples: Mapping[str, Any], truth: Mapping[str, Any]) -> None:
-    """Mean, standard deviation and quantiles of every parameter, with the truth if it is known."""
+    """Print mean, standard deviation, quantiles and, if known, the truth of each parameter."""
     import numpy as np
 
-    from pliant.plots.columns import as_columns
+    from pliant.problem.samples import as_row, as_table
 
-    names, values = as_columns(samples)
+    names, values = as_table(samples)
     quantiles = np.quantile(values, [0.05, 0.5, 0.95], axis=0)
     columns = [values.mean(axis=0), values.std(axis=0), *quantiles]
     heads = ["", "mean", "sd", "5 %", "50 %", "95 %"]
     if truth:
-        columns.append(np.concatenate([np.ravel(truth[name]) for name in samples]))
+        columns.append(as_row(truth, list(samples)))
         heads.append("truth")
     rows = [[name, *(f"{x:.4g}" for x in row)] for name, *row in zip(names, *columns, strict=True)]
     print_table(out, heads, rows)
 
 
 def print_history(out: Console, history: "History") -> None:
-    """One line a round."""
+    """Print one line per round."""
     shown = [name for name in _ROUND if name in history.columns]
     rows = [[_cell(row.get(name), _ROUND[name][1]) for name in shown] for row in history]
     print_table(out, [_ROUND[name][0] for name in shown], rows, right=range(len(shown)))
 
 
 def print_metrics(out: Console, rows: "Sequence[Metric]") -> None:
-    """Every metric beside its noise floor."""
+    """Print each metric with its noise floor."""
     cells = [[row.name, _cell(row.value, ".4g"), _cell(row.floor, ".4g")] for row in rows]
     print_table(out, ["", "value", "noise floor"], cells)
 
 
 def print_files(out: Console, folder: Path) -> None:
-    """The folder, and what is in it."""
+    """Print the folder and its contents."""
     say(out, Text(f"{folder}/", style="bold"))
     for name, meaning in CONTENTS.items():
         if (folder / name).exists():
@@ -115,7 +115,7 @@ def print_table(
     *,
     right: Sequence[int] | range | None = None,
 ) -> None:
-    """Columns of text; all but the first are aligned to the right unless ``right`` says which."""
+    """Print columns of text; ``right`` has the right-aligned ones, by default all but the first."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for index, head in enumerate(heads):
         aligned = index > 0 if right is None else index in right

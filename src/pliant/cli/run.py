@@ -1,4 +1,4 @@
-"""``pliant run`` and ``pliant resume``: from a target and options to a folder with the result."""
+"""``pliant run`` and ``pliant resume``: infer, write the folder, and print the result."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,8 +19,9 @@ from pliant.cli.report import (
     print_summary,
     say,
 )
-from pliant.cli.run_folder import begin_folder, check_folder, leave_folder, named, write_run
+from pliant.cli.run_folder import begin_folder, check_folder, leave_folder, write_run
 from pliant.cli.target import Target, has_changed, read_config, read_target, read_target_again
+from pliant.problem.samples import named
 
 if TYPE_CHECKING:
     from pliant.methods.base import AbstractMethod
@@ -44,25 +45,25 @@ def run_target(
     given: Mapping[str, Any],
     overwrite: bool,
 ) -> int:
-    """Run, write the folder, and print what came out.
+    """Infer, write the folder, and print the result.
 
     Args:
         text: A task's name, or ``FILE.py:NAME``.
-        folder: Where to write; it is checked before the run.
-        n_obs: Observations of a task; None for the default.
+        folder: The folder to write; it is checked before the run.
+        n_obs: The number of observations of a task; None for the default.
         seed: The seed of the observations and of the run.
         method: A name in ``METHODS``.
-        options: Of the method, by the command line's names; None keeps a default.
+        options: The method's options by the command's names; None keeps a default.
         budget: ``max_simulations`` and ``max_seconds`` for ``pliant.infer``.
         dask: "local", the address of a Dask scheduler, or None.
-        given: What was given on the command line, for the record.
+        given: The options of the command line, to be recorded.
         overwrite: Whether a result in the folder may be replaced.
 
     Returns:
         The exit code.
 
     Raises:
-        UserError, TypeError, ValueError: For mistakes that can be seen before the first round.
+        UserError, TypeError, ValueError: If a mistake is found before the first round.
     """
     check_folder(folder, overwrite=overwrite)
     out = console()
@@ -91,11 +92,11 @@ def run_target(
 
 
 def resume_target(folder: Path, *, budget: Mapping[str, Any], dask: str | None) -> int:
-    """Go on with a run, and print what came out.
+    """Resume a run and print the result.
 
     Args:
-        folder: Of a run by ``pliant run``.
-        budget: ``max_simulations`` and ``max_seconds``; None keeps those of the run.
+        folder: The folder of a ``pliant run``.
+        budget: ``max_simulations`` and ``max_seconds``; None keeps the run's.
         dask: "local", the address of a Dask scheduler, or None.
 
     Returns:
@@ -103,7 +104,7 @@ def resume_target(folder: Path, *, budget: Mapping[str, Any], dask: str | None) 
 
     Raises:
         UserError, TypeError, ValueError: If there is no such run, its target cannot be read
-            again or has changed, or another process works on it.
+            or has changed, or another process uses the folder.
     """
     if not (folder / "run.json").is_file():
         raise UserError(f"{folder} holds no run that can be resumed (there is no run.json in it).")
@@ -117,11 +118,11 @@ def resume_target(folder: Path, *, budget: Mapping[str, Any], dask: str | None) 
             keep_compiled_code()
             target = read_target_again(config)
         if has_changed(target, config):
-            say(out, f"{target.text} has changed since the run: it goes on with the new file.")
+            say(out, f"{target.text} has changed since the run, which resumes with the new file.")
         with on_dask(target.problem, dask) as spread:
             result = resume(folder, spread, **budget)
     except KeyboardInterrupt:
-        typer.echo(_kept(folder), err=True)
+        typer.echo(_draws_kept(folder), err=True)
         return _EXIT_CODES["interrupted"]
     return _finish(out, folder, target, result)
 
@@ -137,7 +138,7 @@ def _announce(out: Console, target: Target, method: "AbstractMethod") -> None:
 
 
 def _finish(out: Console, folder: Path, target: Target, result: "Result") -> int:
-    """Print how the run ended, and write samples and pictures."""
+    """Print how the run ended, and write samples and plots."""
     from pliant.problem.prior import Prior
 
     print_status(out, result.status, result.message)
@@ -146,7 +147,7 @@ def _finish(out: Console, folder: Path, target: Target, result: "Result") -> int
     print_failures(out, result.failures)
     if isinstance(result.posterior.density, Prior):
         kept = (folder / "run.json").exists()
-        text = _kept(folder) if kept else _NOTHING.get(result.status, _NO_POSTERIOR)
+        text = _draws_kept(folder) if kept else _NOTHING.get(result.status, _NO_POSTERIOR)
         typer.echo(text, err=True)
         return _EXIT_CODES.get(result.status, 1)
     if result.status == "storage":
@@ -165,5 +166,5 @@ def _finish(out: Console, folder: Path, target: Target, result: "Result") -> int
     return _EXIT_CODES.get(result.status, 0)
 
 
-def _kept(folder: Path) -> str:
-    return f"No round was finished, but the draws are kept: pliant resume {folder} goes on."
+def _draws_kept(folder: Path) -> str:
+    return f"No round was finished, but the draws are kept. Resume with: pliant resume {folder}"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pliant
 from pliant.cli.errors import UserError
+from pliant.problem.samples import named
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -119,11 +120,6 @@ def write_run(folder: Path, result: "Result", target: "Target") -> dict[str, Any
     truth = None if target.truth is None else named(target.truth)
     _write_figure(folder / "pairs.png", plot_pairs(samples, truth=truth, reference=reference))
     return samples
-
-
-def named(theta: Any) -> dict[str, Any]:
-    """Parameters by name; the only array of a prior without names is called ``theta``."""
-    return dict(theta) if isinstance(theta, Mapping) else {"theta": theta}
 
 
 def changed_options(method: Any) -> dict[str, Any]:

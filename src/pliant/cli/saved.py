@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pliant.cli.errors import UserError
-from pliant.cli.run_folder import N_SAMPLES, changed_options, named
+from pliant.cli.run_folder import N_SAMPLES, changed_options
+from pliant.problem.samples import named
 
 if TYPE_CHECKING:
     from pliant.run.failures import Failure

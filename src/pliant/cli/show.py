@@ -1,4 +1,4 @@
-"""``pliant show``: a saved run on the terminal."""
+"""``pliant show``: print a saved run."""
 
 from pathlib import Path
 
@@ -16,10 +16,10 @@ from pliant.cli.saved import read_run
 
 
 def print_run(folder: Path) -> None:
-    """Print status and final check, options that differ from the defaults, and what was found.
+    """Print the status, the final check, the options that differ from defaults, and the result.
 
     Raises:
-        UserError, ValueError: If the folder holds no run, or a damaged one.
+        UserError, ValueError: If the folder holds no run or a damaged one.
     """
     run = read_run(folder)
     out = console()

@@ -1,4 +1,4 @@
-"""What ``pliant run`` is given: a built-in task, or a problem in a user's Python file."""
+"""What to infer: a built-in task, or a problem in a user's Python file."""
 
 import hashlib
 import importlib.util
@@ -21,18 +21,18 @@ _DEFAULT_N_OBS = 100
 
 @dataclass(frozen=True)
 class Target:
-    """A problem, and what is known about its solution."""
+    """A problem and what is known about its solution."""
 
     text: str
-    """As it was given."""
+    """As written on the command line."""
     problem: "Problem"
     truth: Any = None
     reference: Callable[[], Any] | None = None
-    """Makes samples of the exact posterior."""
+    """Draws samples of the exact posterior."""
     file: dict[str, str] | None = None
     """Path and SHA-256 of a user's file."""
     task: "AbstractTask | None" = None
-    """The built-in task, if it is one."""
+    """The task, if it is a built-in one."""
 
 
 def is_file(text: str) -> bool:
@@ -60,23 +60,23 @@ def read_target(text: str, n_obs: int | None, seed: int) -> Target:
         raise UserError("--n-obs is for tasks only: a problem in a file has its own observations.")
     path, _, name = text.rpartition(":")
     if not path.endswith(".py") or not name:
-        raise UserError(f"{text}: which problem in the file? Write FILE.py:NAME.")
+        raise UserError(f"{text}: the name of the problem is missing. Write FILE.py:NAME.")
     return _read_file(text, Path(path), name)
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """How a run of ``pliant run`` was made.
+    """The record of a ``pliant run``: its target, options and seed.
 
     Raises:
-        UserError: If the folder does not say, or the file is damaged.
+        UserError: If the folder has no such record, or it is damaged.
     """
     from pliant._files import read_json
 
     if not (folder / "config.json").is_file():
         raise UserError(
-            f"{folder} does not say which problem it solves (there is no config.json in it). A "
-            "result that was saved from Python is scored there, by pliant.metrics.table.evaluate, "
-            "and a run is resumed there, by pliant.resume."
+            f"{folder} does not name its problem (there is no config.json in it). Use Python to "
+            "score a result that was saved from Python (pliant.metrics.evaluate) or to resume it "
+            "(pliant.resume)."
         )
     config = read_json(folder / "config.json")
     if not isinstance(config, dict) or not {"target", "file", "n_obs", "seed"} <= set(config):
@@ -85,7 +85,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def read_target_again(config: dict[str, Any]) -> Target:
-    """The target of a run; a user's file is found from any working directory."""
+    """The target of a recorded run; the working directory does not matter."""
     text, n_obs = config["target"], config["n_obs"]
     if is_file(text):
         text, n_obs = f"{config['file']['path']}:{text.rpartition(':')[2]}", None
@@ -93,7 +93,7 @@ def read_target_again(config: dict[str, Any]) -> Target:
 
 
 def has_changed(target: Target, config: dict[str, Any]) -> bool:
-    """Whether a user's file is another one since the run."""
+    """Whether the user's file has changed since the run."""
     return target.file is not None and target.file["sha256"] != config["file"]["sha256"]
 
 
@@ -139,7 +139,7 @@ def _read_file(text: str, path: Path, name: str) -> Target:
 
 
 def _execute(path: Path) -> Any:
-    """Run the file as a module that can import its neighbours, as ``python FILE.py`` would."""
+    """Execute the file as a module that can import its neighbours, like ``python FILE.py``."""
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -150,7 +150,7 @@ def _execute(path: Path) -> Any:
         raise UserError(f"{path}: not a Python file.")
     module = importlib.util.module_from_spec(spec)
     shadowed = sys.modules.get(path.stem)
-    sys.modules[path.stem] = module  # dataclasses and pickle look their module up by name
+    sys.modules[path.stem] = module  # dataclasses and pickle look up their module by name
     cloudpickle.register_pickle_by_value(module)  # workers need not find the file
     try:
         _guarded(path, lambda: spec.loader.exec_module(module))  # pyright: ignore
@@ -163,7 +163,7 @@ def _execute(path: Path) -> Any:
 
 
 def _guarded(path: Path, call: Callable[[], Any]) -> Any:
-    """``call()``, with every error in the user's code said in one line that names the place."""
+    """``call()``; an error in the user's code becomes one line that names the place."""
     try:
         return call()
     except (Exception, SystemExit) as error:
@@ -173,5 +173,5 @@ def _guarded(path: Path, call: Callable[[], Any]) -> Any:
         place = str(path) if line is None else f"{path}, line {line}"
         says = error.msg if isinstance(error, SyntaxError) else first_line(error)
         raise UserError(
-            f"{place}: {type(error).__name__}: {says} (--traceback shows where it came from.)"
+            f"{place}: {type(error).__name__}: {says} (--traceback shows the full traceback.)"
         ) from error

@@ -1,4 +1,4 @@
-"""``pliant tasks``: the built-in tasks in a table."""
+"""``pliant tasks``: a table of the built-in tasks."""
 
 import math
 
@@ -8,7 +8,7 @@ from pliant.cli.report import console, print_table
 
 
 def print_tasks() -> None:
-    """Print name, dimensions, whether the exact posterior is known, and a summary of each task."""
+    """Print name, dimensions, kind of posterior and summary of each task."""
     with Console(stderr=True).status("loading"):
         import jax
 
@@ -17,9 +17,9 @@ def print_tasks() -> None:
         rows = []
         for name in tasks.names():
             task = tasks.get(name)
-            n_particles = sum(math.prod(d.shape()) for d in task.prior.values())
+            n_parameters = sum(math.prod(d.shape()) for d in task.prior.values())
             shape = jax.eval_shape(task.simulator, jax.random.key(0), task.truth).shape
             data = " x ".join(map(str, shape)) or "1"
             exact = "exact" if task.has_reference else "-"
-            rows.append([name, str(n_particles), data, exact, task.summary])
+            rows.append([name, str(n_parameters), data, exact, task.summary])
     print_table(console(), ["task", "parameters", "data", "posterior", ""], rows, right=(1, 2))

@@ -1,4 +1,4 @@
-"""The squared maximum mean discrepancy between two samples, in double precision."""
+"""The squared maximum mean discrepancy of two samples, in double precision."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,29 +8,28 @@ from jaxtyping import Float
 
 from pliant.discrepancies.lengthscales import PAPER_LENGTHSCALES
 from pliant.discrepancies.mmd import product_plan
-from pliant.metrics.samples import read_samples
+from pliant.problem.samples import centred_pair
 
 _BLOCK = 256
-"""Points in a block: the kernel values of a pair of blocks stay in a core's cache."""
+"""Points per block: the kernel values of two blocks fit into a core's cache."""
 
 
 def squared_mmd(x: Any, y: Any, *, lengthscales: tuple[float, ...] = PAPER_LENGTHSCALES) -> float:
-    r"""Unbiased :math:`\mathrm{MMD}^2` with the kernel of the paper, as of ``pliant.MMD``.
+    r"""Unbiased :math:`\mathrm{MMD}^2` with the paper's kernel, like ``pliant.MMD``.
 
-    Exact posteriors of many observations are narrow, and the discrepancy between two samples of
-    one is then millions of times smaller than the kernel's values: single precision, as of
-    ``pliant.MMD``, would not resolve it. Two samples of 10,000 points take seconds, and memory
-    does not grow with their number.
+    The exact posterior of many observations is narrow, and the discrepancy of two samples is
+    millions of times smaller than the kernel's values. The single precision of ``pliant.MMD``
+    cannot resolve it. Two samples of 10,000 points take seconds; memory is constant.
 
     Args:
-        x: ``(n, d)``, n of at least 2.
-        y: ``(m, d)``, m of at least 2.
-        lengthscales: The positive ``l`` in ``k(x, y) = sum_l exp(-|x - y|^2 / (2 l))``.
+        x: ``(n, d)`` with n >= 2.
+        y: ``(m, d)`` with m >= 2.
+        lengthscales: The values of l > 0 in ``k(x, y) = sum_l exp(-|x - y|^2 / (2 l))``.
 
     Returns:
-        Zero on average where the distributions agree, so that it is negative at times.
+        The estimate; its mean is zero for equal distributions, so it can be negative.
     """
-    x, y = read_samples(x, y, at_least=2)
+    x, y = centred_pair(x, y, at_least=2)
     n, m = len(x), len(y)
     across = sum(_kernel_sum(a, b, lengthscales) for a in _blocks(x) for b in _blocks(y))
     return float(
@@ -41,9 +40,9 @@ def squared_mmd(x: Any, y: Any, *, lengthscales: tuple[float, ...] = PAPER_LENGT
 
 
 def _sum_within(x: Float[np.ndarray, "n d"], lengthscales: tuple[float, ...]) -> float:
-    """The kernel's sum over ``i != j``; pairs of blocks are visited once."""
+    """The kernel's sum over ``i != j``; each pair of blocks is visited once."""
     blocks = list(_blocks(x))
-    total = -len(x) * len(lengthscales)  # k(x_i, x_i), which the blocks on the diagonal hold
+    total = -len(x) * len(lengthscales)  # remove k(x_i, x_i), which the diagonal blocks contain
     for i, block in enumerate(blocks):
         total += _kernel_sum(block, block, lengthscales)
         total += 2 * sum(_kernel_sum(block, other, lengthscales) for other in blocks[i + 1 :])

@@ -1,4 +1,4 @@
-"""Posterior-predictive checks: does the posterior simulate data like the observed?"""
+"""Posterior predictive checks: do simulations from the posterior resemble the data?"""
 
 import jax
 import jax.numpy as jnp
@@ -25,19 +25,19 @@ def predictive_distance(
 ) -> float:
     r"""The paper's :math:`\mathbb{E}_{q(\theta)}[D(x^\star_{1:N}, x_{1:M})]` over given draws.
 
-    Every draw simulates a set of its own, which is compared with the observed set in the
-    features' scale that the problem asks for.
+    Each draw simulates its own set, which is compared with the observed set in the problem's
+    scale of the features.
 
     Args:
-        problem: With the simulator and the observations.
-        theta: Draws of a posterior in the prior's structure, with a leading axis.
-        discrepancy: D.
-        n_draws: M; as many as there are observations by default, or the fewest that D can use.
-        seed: Of the simulations. Draws at the same place share their random numbers, so that
-            posteriors which are compared with one seed differ by less noise.
+        problem: The simulator and the observations.
+        theta: Posterior draws in the prior's structure, with a leading axis.
+        discrepancy: The discrepancy D.
+        n_draws: M; by default N, or the smallest number of draws that D accepts if that is larger.
+        seed: The seed of the simulations. The i-th draws of two posteriors share their random
+            numbers, which reduces the noise of a comparison with one seed.
 
     Returns:
-        The mean over the draws; infinite if one of them has no usable simulations.
+        The mean over the draws; infinite if a draw has no usable simulations.
     """
     key = jax.random.key(check_seed("seed", seed))
     scale_key, sim_key = jax.random.split(key)

@@ -1,4 +1,4 @@
-"""The Furuta pendulum's motions with posterior draws, from the true motions' initial states."""
+"""Motions of the Furuta pendulum with posterior draws, from the initial states of true motions."""
 
 import equinox as eqx
 import jax
@@ -6,22 +6,22 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from pliant._checks import check_seed
-from pliant.tasks.furuta import Furuta
+from pliant.tasks.furuta import FurutaTask
 
 
-def rollout_error(task: Furuta, theta: PyTree, *, seed: int = 0) -> float:
+def rollout_error(task: FurutaTask, theta: PyTree, *, seed: int = 0) -> float:
     r"""The mean over draws of the paper's accumulated error :math:`\sum_i |x^\star_i - x_i|`.
 
-    Each draw moves from a random initial state of its own, and so does the true pendulum: the
-    only differences are those of the parameters. The sum is over 100 steps and 6 features.
+    For each draw, both pendulums start from the same random initial state, so their motions
+    differ by the parameters alone. The sum runs over 100 steps and 6 features.
 
     Args:
         task: The pendulum.
-        theta: Draws of a posterior, name to ``(K,)``.
-        seed: Of the initial states.
+        theta: Posterior draws, name to ``(K,)``.
+        seed: The seed of the initial states.
 
     Returns:
-        Exactly zero at the truth.
+        The error, which is exactly zero at the truth.
     """
     n = len(jax.tree.leaves(theta)[0])
     keys = jax.random.split(jax.random.key(check_seed("seed", seed)), n)
@@ -34,6 +34,6 @@ def rollout_error(task: Furuta, theta: PyTree, *, seed: int = 0) -> float:
 
 @eqx.filter_jit
 def _rollouts(
-    task: Furuta, theta: dict[str, Array], states: Float[Array, "K 4"]
+    task: FurutaTask, theta: dict[str, Array], states: Float[Array, "K 4"]
 ) -> Float[Array, "K 100 6"]:
     return jax.vmap(task.rollout)(theta, states)

@@ -1,4 +1,4 @@
-"""All metrics of a posterior in a table, each with its noise floor."""
+"""All metrics of a posterior, each with its noise floor."""
 
 from typing import Any, NamedTuple
 
@@ -14,28 +14,25 @@ from pliant.metrics.c2st import c2st
 from pliant.metrics.mmd import squared_mmd
 from pliant.metrics.predictive import predictive_distance
 from pliant.metrics.rollouts import rollout_error
-from pliant.metrics.samples import thinned
 from pliant.metrics.wasserstein import REGULARISATION, squared_wasserstein
 from pliant.problem.problem import Problem
-from pliant.problem.space import flatten_columns
+from pliant.problem.samples import as_table, thinned
 from pliant.run.posterior import Posterior
 from pliant.tasks.base import AbstractTask
-from pliant.tasks.furuta import Furuta
+from pliant.tasks.furuta import FurutaTask
 
-_C2ST_POINTS = 2000  # of each sample: with 10,000, a network trains for many minutes
+_C2ST_POINTS = 2000  # per sample; with 10,000, a network trains for many minutes
 _DRAWS = 1000  # for predictive checks and rollouts, as in the paper
-_SIMULATIONS = (
-    100_000  # a check makes no more than these, so that many observations mean fewer draws
-)
+_SIMULATIONS = 100_000  # per check at most; many observations mean fewer draws
 
 
 class Metric(NamedTuple):
-    """A row of the table."""
+    """A score of a posterior."""
 
     name: str
     value: float
     floor: float | None
-    """What an exact posterior scores with so many samples; None where that is not known."""
+    """The score of an exact posterior with equally many samples; None if it is not known."""
 
 
 def evaluate(
@@ -47,24 +44,24 @@ def evaluate(
     seed: int = 0,
     classify: bool = True,
 ) -> list[Metric]:
-    """Score a posterior by everything that is known about its problem.
+    """Score a posterior against everything that is known about its problem.
 
-    * With an exact posterior: squared MMD and Wasserstein distance between ``n_samples`` of
-      either, in the user's units, and C2ST between 2000 of them. The floor is that of two
-      independent exact samples.
+    * With an exact posterior: squared MMD and Wasserstein distance to it from ``n_samples`` of
+      each, in the user's units, and C2ST from 2000 of each. The floor is the score of a second
+      exact sample.
     * With a truth: its log density, which has no floor; and, for the pendulum, the error of
       rollouts with synchronised initial states, whose floor is zero.
-    * Always: predictive squared MMD and Wasserstein distance of 1000 draws (fewer, if there are
-      more than 100 observations). The floor is that of exact draws, or of the truth if
-      there are none, with the same random numbers.
+    * Always: predictive squared MMD and Wasserstein distance of 1000 draws, or fewer with more
+      than 100 observations. The floor is the score of exact draws, or of the truth if there are
+      none, with the same random numbers.
 
     Args:
-        posterior: What is scored.
-        problem: What it is a posterior of.
-        task: The task that the problem came from, if it is a built-in one.
-        n_samples: Of the posterior, and of the exact one.
-        seed: Of the samples, simulations and classifiers.
-        classify: Whether to compute C2ST, which takes longer than everything else together.
+        posterior: The posterior to score.
+        problem: Its problem.
+        task: The task that the problem came from, if any.
+        n_samples: The number of samples of the posterior and of the exact one.
+        seed: The seed of the samples, simulations and classifiers.
+        classify: Whether to compute C2ST, which takes longer than all other metrics together.
 
     Raises:
         ImportError: If a metric needs ``pliant[bench]``, which is not installed.
@@ -77,8 +74,9 @@ def evaluate(
         truth = task.truth
         if task.has_reference:
             exact, other = _exact_pair(task, problem, n, seed)
-            columns = (flatten_columns(posterior.space, t)[1] for t in (theta, other, exact))
-            rows += _parameter_rows(*columns, seed=seed, classify=classify)
+            names = posterior.space.names
+            tables = (as_table(samples, names)[1] for samples in (theta, other, exact))
+            rows += _parameter_rows(*tables, seed=seed, classify=classify)
         rows.append(Metric("log density of truth", float(posterior.log_prob(truth)), None))
     draws = min(n, _DRAWS, max(1, _SIMULATIONS // problem.n_obs))
     rows += _predictive_rows(
@@ -87,7 +85,7 @@ def evaluate(
         _repeat(truth, draws) if exact is None else _first(exact, draws),
         seed=seed,
     )
-    if isinstance(task, Furuta):
+    if isinstance(task, FurutaTask):
         error = rollout_error(task, _first(theta, _DRAWS), seed=seed)
         rows.append(Metric("rollout error", error, 0.0))
     return rows

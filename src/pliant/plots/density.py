@@ -1,4 +1,4 @@
-"""Densities for pictures: histograms that are smoothed just enough, also for narrow modes."""
+"""Smoothed histograms for plots, with a bandwidth that keeps narrow modes."""
 
 from typing import NamedTuple
 
@@ -7,25 +7,25 @@ from jaxtyping import Float
 from scipy.ndimage import gaussian_filter
 
 _SHARE = 0.2
-_WIDTH = 0.50669  # of the densest fifth of a Gaussian, in standard deviations
+_WIDTH = 0.50669  # width of the densest fifth of a Gaussian, in standard deviations
 _FEWEST_BINS, _MOST_BINS = 80, 500
 
 
 class Curve(NamedTuple):
-    """A density of one parameter."""
+    """The density of one parameter."""
 
     x: Float[np.ndarray, " bins"]
     density: Float[np.ndarray, " bins"]
 
 
 class Surface(NamedTuple):
-    """A density of two parameters, with the levels that bound regions of highest density."""
+    """The density of two parameters, with the levels of its highest-density regions."""
 
     x: Float[np.ndarray, " x"]
     y: Float[np.ndarray, " y"]
     density: Float[np.ndarray, "y x"]
     levels: list[float]
-    """Ascending; regions of less probability have higher levels."""
+    """Ascending: smaller regions have higher levels."""
 
 
 def smooth_curve(x: Float[np.ndarray, " n"], limits: tuple[float, float]) -> Curve:
@@ -44,7 +44,7 @@ def smooth_surface(
     limits: tuple[tuple[float, float], tuple[float, float]],
     shares: tuple[float, ...],
 ) -> Surface:
-    """The density of ``(x, y)`` between ``limits``, and the regions that hold ``shares`` of it."""
+    """The density of ``(x, y)`` between ``limits``, and the levels of regions with ``shares``."""
     widths = [_width(values, dim=2) for values in (x, y)]
     bins = [_bins(*pair) for pair in zip(limits, widths, strict=True)]
     counts, x_edges, y_edges = np.histogram2d(x, y, bins, limits)
@@ -56,13 +56,16 @@ def smooth_surface(
 
 
 def _width(x: Float[np.ndarray, " n"], dim: int) -> float:
-    """Silverman's rule, for the values that differ: those of a sampler's particles repeat."""
+    """Silverman's rule for the distinct values, as the particles of a sampler repeat."""
     distinct = np.unique(x)
     return _spread(distinct) * len(distinct) ** (-1 / (dim + 4))
 
 
 def _spread(x: Float[np.ndarray, " n"]) -> float:
-    """The standard deviation, or that of the densest part, so that far modes are not blurred."""
+    """The smaller of the standard deviation and that of the densest part.
+
+    With several modes, the former would blur each of them.
+    """
     ordered = np.sort(x)
     reach = max(1, int(_SHARE * len(x)))
     densest = np.min(ordered[reach:] - ordered[:-reach]) / _WIDTH if len(x) > reach else 0.0
@@ -80,7 +83,7 @@ def _centres(edges: Float[np.ndarray, " edges"]) -> Float[np.ndarray, " bins"]:
 
 
 def _level(share: Float[np.ndarray, "x y"], wanted: float) -> float:
-    """The density above which cells hold ``wanted`` in all."""
+    """The density above which the cells hold the share ``wanted``."""
     ordered = np.sort(share, axis=None)[::-1]
     index = int(np.searchsorted(np.cumsum(ordered), wanted))
     return float(ordered[min(index, ordered.size - 1)])

@@ -1,4 +1,4 @@
-"""The history plot: how a run went, one small panel a quantity, against the round."""
+"""The history plot: the numbers of a run by round, one panel per quantity."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,20 +22,20 @@ def plot_history(
     epsilon: float | None = None,
     noise_limit: float | None = None,
 ) -> Figure:
-    """Bandwidth, KL, ESS, acceptance, distances, their noise, and the fit's loss, by round.
+    """Plot bandwidth, KL, ESS, acceptance, distances, their noise, and the fit's loss by round.
 
     Quantities that the run did not record have no panel.
 
     Args:
         history: ``Result.history``, or its rows.
-        epsilon: The trust region's bound on the KL, drawn as a line.
-        noise_limit: The share of noise at which PLI stops, drawn as a line.
+        epsilon: The trust region's bound on the KL, shown as a line.
+        noise_limit: The share of noise at which PLI stops, shown as a line.
 
     Returns:
         A figure without a window: ``figure.savefig("history.png")``.
 
     Raises:
-        ValueError: If the history has no rounds, or none of these quantities.
+        ValueError: If the history has no rounds or none of these quantities.
     """
     rows = history if isinstance(history, History) else History(history)
     panels = [panel for panel in _PANELS if panel[0] in rows.columns and _any(rows[panel[0]])]
@@ -63,7 +63,7 @@ def _draw_bandwidth(axes: Axes, rows: History, limit: float | None) -> None:
     if "eta" in rows.columns:
         beta = np.nanmedian(bandwidth / (1 + _finite(rows["eta"])))
         axes.axhline(beta, label="target", **_LIMIT)
-    if np.nanmin(bandwidth) > 0:  # the tolerance of an unbiased distance can fall below zero
+    if np.nanmin(bandwidth) > 0:  # tolerances of an unbiased distance can be negative
         _log_scale(axes)
 
 

@@ -1,4 +1,4 @@
-"""A mean with its interval against a number, on a scale that suits the values."""
+"""Means with intervals, on axes that suit the values."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 from pliant.plots.style import log_ticks
 
 _FAINT = 0.6
-_ROOM = 1.35  # around the values on a logarithmic axis
+_ROOM = 1.35  # factor around the values on a logarithmic axis
 
 
 def draw_means(
@@ -21,15 +21,15 @@ def draw_means(
     mean: Float[np.ndarray, " n"],
     low: Float[np.ndarray, " n"],
     high: Float[np.ndarray, " n"],
-    **look: Any,
+    **style: Any,
 ) -> None:
-    """A line through the means, with bars from ``low`` to ``high``, which may be NaN."""
-    axes.plot(x, mean, linewidth=1.2, markersize=3.5, **look)
-    axes.vlines(x, low, high, color=look["color"], linewidth=0.8, alpha=_FAINT)
+    """Draw a line through the means, with bars from ``low`` to ``high``, which may be NaN."""
+    axes.plot(x, mean, linewidth=1.2, markersize=3.5, **style)
+    axes.vlines(x, low, high, color=style["color"], linewidth=0.8, alpha=_FAINT)
 
 
 def number_axis(axes: Axes, numbers: Sequence[int]) -> None:
-    """A logarithmic axis of x with a tick at every one of the numbers."""
+    """Make the x axis logarithmic, with a tick at each number."""
     axes.set_xscale("log")
     axes.set_xlim(min(numbers) / 1.4, max(numbers) * 1.4)
     axes.set_xticks(list(numbers), [str(number) for number in numbers])
@@ -37,13 +37,12 @@ def number_axis(axes: Axes, numbers: Sequence[int]) -> None:
 
 
 def value_axis(axes: Axes, values: Float[np.ndarray, " n"], *, near_zero: float | None) -> None:
-    """A logarithmic axis of y that shows all values; linear around zero if some are not positive.
+    """Make the y axis logarithmic; linear around zero if some values are not positive.
 
     Args:
-        axes: Where the values are drawn.
-        values: Those that have to be seen. Bars may leave the axis.
-        near_zero: Below this size values cannot be told from zero; None if they have a sign
-            that means something, so that the axis is linear.
+        axes: The axes.
+        values: The values to show. Bars may leave the axes.
+        near_zero: The size below which values cannot be told from zero; None for a linear axis.
     """
     known = values[np.isfinite(values)]
     if near_zero is None or not len(known):
@@ -68,7 +67,7 @@ def value_axis(axes: Axes, values: Float[np.ndarray, " n"], *, near_zero: float 
 
 
 def _ticks_around_zero(low: float, high: float, threshold: float) -> list[float]:
-    """Zero, and powers of ten that are far enough from it."""
+    """Zero, and the powers of ten that are far enough from it."""
     first = math.ceil(math.log10(3 * threshold))
     above = [10.0**k for k in range(first, math.floor(math.log10(high)) + 1)] if high > 0 else []
     below = [-(10.0**k) for k in range(first, 10) if -(10.0**k) >= low]

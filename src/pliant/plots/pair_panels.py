@@ -1,4 +1,4 @@
-"""Several posteriors of one problem: a small pair plot for each, all on the same axes."""
+"""Several posteriors of one problem: a small pair plot for each, with common axes."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,9 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from pliant.plots.columns import as_columns
 from pliant.plots.density import smooth_curve, smooth_surface
 from pliant.plots.style import BLACK, bare, new_figure, short_ticks, tint
+from pliant.problem.samples import as_row, as_table
 
 _ACROSS = 2
 _SHARES = (0.5, 0.9)
@@ -20,7 +20,7 @@ _MARGIN = 0.06  # of the range, on either side
 
 
 class Panel(NamedTuple):
-    """One posterior."""
+    """One posterior of the figure."""
 
     title: str
     samples: Any
@@ -35,18 +35,18 @@ def plot_pair_panels(
     title: str | None = None,
     width: float = 7.0,
 ) -> Figure:
-    """Pair plots two abreast, each with marginals and regions of 50 % and 90 %.
+    """Pair plots in two columns, each with marginals and regions of 50 % and 90 %.
 
     Args:
         panels: Posteriors with the same parameters.
         truth: The true parameters, by name.
-        title: A line to put on top.
-        width: Of the figure, in inches.
+        title: A line above the plots.
+        width: The figure's width in inches.
 
     Raises:
         ValueError: If the parameters differ.
     """
-    tables = [as_columns(panel.samples) for panel in panels]
+    tables = [as_table(panel.samples) for panel in panels]
     labels = tables[0][0]
     for panel, (found, _) in zip(panels, tables, strict=True):
         if found != labels:
@@ -54,7 +54,7 @@ def plot_pair_panels(
     names = list(panels[0].samples)
     if truth is not None and set(truth) != set(names):
         raise ValueError(f"truth: expected the parameters {names}, got {list(truth)}.")
-    true = None if truth is None else np.concatenate([np.ravel(truth[name]) for name in names])
+    true = None if truth is None else as_row(truth, names)
     limits = [_limits([values[:, i] for _, values in tables], true, i) for i in range(len(labels))]
     down = -(-len(panels) // _ACROSS)
     figure = new_figure(width, width / _ACROSS * down + 0.2)
@@ -68,7 +68,7 @@ def plot_pair_panels(
 
 
 def _limits(columns: list[np.ndarray], truth: np.ndarray | None, index: int) -> tuple[float, float]:
-    """What holds 99 % of every posterior, and the truth, with a margin."""
+    """A range that holds 99 % of each posterior and the truth, with a margin."""
     ends = [np.quantile(column[np.isfinite(column)], _QUANTILES) for column in columns]
     if truth is not None:
         ends.append(np.repeat(truth[index], 2))
@@ -139,6 +139,6 @@ def _label(axes: Axes, labels: list[str], row: int, column: int) -> None:
 
 
 def _two_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
-    """The first and the last of a few round numbers: more would run into each other."""
+    """The first and the last of a few round numbers; more would overlap."""
     ticks, texts = short_ticks(low, high, most=2)
     return ticks[:: max(1, len(ticks) - 1)], texts[:: max(1, len(texts) - 1)]

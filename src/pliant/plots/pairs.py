@@ -1,4 +1,4 @@
-"""The pair plot: every parameter's marginal, and every pair's regions of highest density."""
+"""The pair plot: the marginal of each parameter, and highest-density regions of each pair."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -10,15 +10,15 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from pliant.plots.columns import as_columns
 from pliant.plots.density import Surface, smooth_curve, smooth_surface
 from pliant.plots.style import BLACK, BLUE, VERMILLION, bare, new_figure, short_ticks, tint
+from pliant.problem.samples import as_table
 
 _MOST_COLUMNS = 12
 _SHARES = (0.5, 0.9)
 _QUANTILES = (0.005, 0.995)
 _MARGIN = 0.08  # of the range, on either side
-_HIGHEST = 5  # a peak of more than so many times the other's is cut, so that both can be seen
+_HIGHEST = 5  # a peak is cut at this multiple of the other one, to keep both visible
 
 
 def plot_pairs(
@@ -29,24 +29,24 @@ def plot_pairs(
     names: Sequence[str] | None = None,
     title: str | None = None,
 ) -> Figure:
-    """A corner plot: marginals on the diagonal, 50 % and 90 % regions of all pairs below.
+    """A corner plot: marginals on the diagonal, 50 % and 90 % regions of pairs below.
 
-    At most twelve columns are drawn, and the title says so; ``names`` chooses others.
+    At most twelve columns are drawn, which the title notes; ``names`` selects others.
 
     Args:
-        samples: In the form of ``Posterior.sample``: name to ``(n, *shape)``, or one array.
-            Samples that are not finite are left out, and the title says how many.
+        samples: Name to ``(n, *shape)``, or one array, as returned by ``Posterior.sample``.
+            Samples that are not finite are left out; the title states their number.
         truth: The true parameters in the same form, without the axis of samples.
         reference: Samples to compare with, such as those of the exact posterior.
-        names: The parameters to draw, in this order; vectors give one column an entry. All
-            of them if it is None.
-        title: A line to put on top.
+        names: The parameters to draw, in this order; all by default. A vector gives one column
+            per entry.
+        title: A line above the plot.
 
     Returns:
         A figure without a window: ``figure.savefig("pairs.png")``.
 
     Raises:
-        ValueError: If truth or reference have other parameters than the samples.
+        ValueError: If the truth or the reference has other parameters than the samples.
     """
     order = list(samples) if names is None and isinstance(samples, Mapping) else names
     labels, posterior = _read("samples", samples, order)
@@ -63,23 +63,23 @@ def plot_pairs(
         notes.append(f"{np.sum(~finite):,} of {finite.size:,} samples are not finite and left out")
     if not np.any(finite):
         raise ValueError("samples: none of them is finite, so there is nothing to draw.")
-    return _draw(labels[:_MOST_COLUMNS], _Data(posterior[finite], exact, true), notes)
+    return _draw(labels[:_MOST_COLUMNS], _PairData(posterior[finite], exact, true), notes)
 
 
-class _Data(NamedTuple):
+class _PairData(NamedTuple):
     posterior: Float[np.ndarray, "n columns"]
     reference: Float[np.ndarray, "m columns"] | None
     truth: Float[np.ndarray, " columns"] | None
 
 
 def _read(role: str, samples: Any, order: Sequence[str] | None) -> tuple[list[str], np.ndarray]:
-    """The columns of the parameters in ``order``; None if the samples have no names."""
+    """The table of the parameters in ``order``; None if the samples have no names."""
     if order is not None:
         found = list(samples) if isinstance(samples, Mapping) else []
         if not order or not set(order) <= set(found):
             raise ValueError(f"{role}: expected the parameters {list(order)}, got {found}.")
         samples = {name: samples[name] for name in order}
-    return as_columns(samples)
+    return as_table(samples)
 
 
 def _matching(
@@ -97,7 +97,7 @@ def _with_axis(theta: Any) -> Any:
     return np.asarray(theta)[None]
 
 
-def _draw(labels: list[str], data: _Data, notes: list[str]) -> Figure:
+def _draw(labels: list[str], data: _PairData, notes: list[str]) -> Figure:
     n = len(labels)
     side = 3.2 if n == 1 else max(1.15, min(2.0, 9.0 / n))
     figure = new_figure(max(4.2, n * side), max(3.0, n * side))
@@ -121,8 +121,8 @@ def _draw(labels: list[str], data: _Data, notes: list[str]) -> Figure:
     return figure
 
 
-def _limits(data: _Data, column: int) -> tuple[float, float]:
-    """What holds 99 % of posterior and reference, and the truth, with a margin."""
+def _limits(data: _PairData, column: int) -> tuple[float, float]:
+    """A range that holds 99 % of posterior and reference, and the truth, with a margin."""
     ends = [np.quantile(data.posterior[:, column], _QUANTILES)]
     if data.reference is not None:
         ends.append(np.quantile(data.reference[:, column], _QUANTILES))
@@ -131,11 +131,11 @@ def _limits(data: _Data, column: int) -> tuple[float, float]:
     low, high = float(np.min(ends)), float(np.max(ends))
     margin = _MARGIN * (high - low)
     if margin <= 1e-9 * max(abs(low), abs(high)):
-        margin = 1e-3 * max(abs(low), 1.0)  # a parameter that never moves
+        margin = 1e-3 * max(abs(low), 1.0)  # a constant parameter
     return low - margin, high + margin
 
 
-def _draw_marginal(axes: Axes, data: _Data, column: int, limits: tuple[float, float]) -> None:
+def _draw_marginal(axes: Axes, data: _PairData, column: int, limits: tuple[float, float]) -> None:
     curve = smooth_curve(data.posterior[:, column], limits)
     axes.fill_between(*curve, color=BLUE, alpha=0.35, linewidth=0)
     axes.plot(*curve, color=BLUE, linewidth=0.8)
@@ -152,7 +152,7 @@ def _draw_marginal(axes: Axes, data: _Data, column: int, limits: tuple[float, fl
 
 def _draw_pair(
     axes: Axes,
-    data: _Data,
+    data: _PairData,
     x: int,
     y: int,
     limits: tuple[tuple[float, float], tuple[float, float]],
@@ -172,7 +172,7 @@ def _draw_pair(
 
 
 def _surface(samples: np.ndarray, x: int, y: int, limits: Any) -> Surface | None:
-    """None if the levels are not distinct: all samples in one cell have no contours."""
+    """The density; None if its levels coincide, as with all samples in one cell."""
     surface = smooth_surface(samples[:, x], samples[:, y], limits, _SHARES)
     return surface if 0 < surface.levels[0] < surface.levels[1] else None
 
@@ -197,7 +197,7 @@ def _label(axes: Axes, labels: list[str], row: int, column: int, n: int) -> None
         axes.set_ylabel(labels[row], fontsize=9)
 
 
-def _legend(figure: Figure, corner: Axes, data: _Data) -> None:
+def _legend(figure: Figure, corner: Axes, data: _PairData) -> None:
     handles: list[Any] = [Patch(color=tint(BLUE, 0.65), label="posterior, 50 %")]
     handles.append(Patch(color=tint(BLUE, 0.28), label="posterior, 90 %"))
     if len(figure.axes) == 1:

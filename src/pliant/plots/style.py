@@ -1,4 +1,4 @@
-"""What all pictures share: colours that everyone can tell apart, and a bare figure."""
+"""What all plots share: colours for all kinds of colour vision, figures, axes and ticks."""
 
 import math
 from typing import Any
@@ -15,7 +15,7 @@ BLUE, VERMILLION, GREEN, BLACK, GREY = "#0072B2", "#D55E00", "#009E73", "#000000
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure of so many inches that belongs to no window and to no global state."""
+    """A figure of this size in inches, without a window or global state."""
     layout = ConstrainedLayoutEngine(w_pad=0.04, h_pad=0.04, wspace=0.03, hspace=0.03)
     figure = Figure(figsize=(width, height), dpi=120, layout=layout)
     FigureCanvasAgg(figure)
@@ -23,13 +23,13 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def tint(colour: str, strength: float) -> tuple[float, float, float]:
-    """The colour on white paper, so that overlapping regions do not add up."""
+    """The colour mixed with white; unlike with transparency, overlaps do not add up."""
     red, green, blue = (1 - strength * (1 - part) for part in to_rgb(colour))
     return red, green, blue
 
 
 def bare(axes: Axes) -> None:
-    """Leave only the left and the bottom line of the frame."""
+    """Show only the left and the bottom spine."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(labelsize=7, length=2.5, width=0.6)
     for line in axes.spines.values():
@@ -37,14 +37,14 @@ def bare(axes: Axes) -> None:
 
 
 def short_ticks(low: float, high: float, *, most: int) -> tuple[list[float], list[str]]:
-    """A few round numbers between ``low`` and ``high``, with just the digits that they need."""
+    """Up to ``most`` round numbers between ``low`` and ``high``, with as few digits as needed."""
     locator = MaxNLocator(most, min_n_ticks=2, steps=[1, 2, 5, 10])
     ticks = [float(tick) for tick in locator.tick_values(low, high) if low <= tick <= high]
     return ticks, [_tick(tick, ticks) for tick in ticks]
 
 
 def log_ticks(axis: Any, low: float, high: float) -> None:
-    """Ticks for a logarithmic axis that are as dense as the span needs, and equally written."""
+    """Set the ticks of a logarithmic axis: denser for a smaller span, in one format."""
     decades = math.log10(high / low)
     subs = (1.0,) if decades > 3 else (1.0, 3.0) if decades > 1.5 else (1.0, 2.0, 5.0)
     axis.set_major_locator(LogLocator(subs=subs))
@@ -56,7 +56,7 @@ _MINUS = "\N{MINUS SIGN}"
 
 
 def _tick(x: float, ticks: list[float]) -> str:
-    """``x`` to the decimals of the ticks' step, of the form 1, 2 or 5 times a power of ten."""
+    """``x`` with the decimals of the ticks' step, which is 1, 2 or 5 times a power of ten."""
     step = abs(ticks[1] - ticks[0]) if len(ticks) > 1 else max(abs(x), 1.0)
     largest = max(abs(tick) for tick in ticks)
     place = math.floor(math.log10(step) + 1e-6)

@@ -1,4 +1,4 @@
-"""Motions that a posterior predicts, over the true one."""
+"""Motions predicted by a posterior, with the true one."""
 
 import numpy as np
 from jaxtyping import Float
@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from pliant.plots.style import BLACK, tint
 
 _BANDS = ((0.05, 0.95, 0.25), (0.25, 0.75, 0.55))
-"""Quantiles, and how strong the colour is between them."""
+"""Quantiles, and the strength of the colour between them."""
 
 
 def draw_trajectories(
@@ -18,14 +18,14 @@ def draw_trajectories(
     *,
     colour: str,
 ) -> None:
-    """The central 50 % and 90 % of the predictions at every time, and the truth as a dashed line.
+    """Draw the central 50 % and 90 % of the predictions by time, and the truth as a dashed line.
 
     Args:
-        axes: Where to draw.
-        times: Of the steps.
-        predicted: One motion a draw of the posterior.
-        true: The motion that they should match.
-        colour: Of the predictions.
+        axes: The axes.
+        times: The times of the steps.
+        predicted: One motion per posterior draw.
+        true: The motion to match.
+        colour: The colour of the predictions.
     """
     for low, high, strength in _BANDS:
         edges = np.quantile(predicted, (low, high), axis=0)

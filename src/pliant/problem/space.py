@@ -194,25 +194,6 @@ def _inverse(transform: Transform, theta: Array) -> Array:
     return jnp.where(jnp.isinf(u), jnp.sign(u) * _EDGE, u)
 
 
-def flatten_columns(space: Space, theta: PyTree) -> tuple[list[str], np.ndarray]:
-    """A batch of parameters as a table: column names such as ``theta[2]``, values ``(n, columns)``.
-
-    Unlike z, the columns are in the user's own units; vectors give one column an entry.
-    """
-    columns: list[str] = []
-    blocks: list[np.ndarray] = []
-    names = space.names if space.names is not None else ("theta",)
-    for name, shape, leaf in zip(names, space.shapes, space.leaves(theta), strict=True):
-        block = np.asarray(leaf)
-        blocks.append(block.reshape(block.shape[0], -1))
-        columns += (
-            [f"{name}[{','.join(map(str, index))}]" for index in np.ndindex(shape)]
-            if shape
-            else [name]
-        )
-    return columns, np.concatenate(blocks, axis=1)
-
-
 def encode_support(support: constraints.Constraint) -> dict[str, Any]:
     """A support as JSON data: the class, its bounds, and its settings."""
     leaves, (keys, settings) = support.tree_flatten()

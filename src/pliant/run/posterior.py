@@ -13,7 +13,8 @@ from scipy.optimize import minimize
 from pliant._checks import check_integer, check_numbers, check_seed
 from pliant.densities.amortised import AmortisedDensity
 from pliant.densities.base import AbstractDensity
-from pliant.problem.space import Space, constrain_all, flatten_columns
+from pliant.problem.samples import as_table, named
+from pliant.problem.space import Space, constrain_all
 
 _MAP_STARTS = 2000
 
@@ -51,7 +52,7 @@ class Posterior(eqx.Module):
 
     def summary(self, n: int = 10_000, *, seed: int = 0) -> "Summary":
         """Mean, standard deviation and quantiles of every parameter, from ``n`` draws."""
-        columns, values = flatten_columns(self.space, self.sample(n, seed=seed))
+        columns, values = as_table(self.sample(n, seed=seed), self.space.names)
         quantiles = np.quantile(values, [0.05, 0.5, 0.95], axis=0)
         return Summary(tuple(columns), values.mean(axis=0), values.std(axis=0), *quantiles)
 
@@ -103,8 +104,7 @@ class Posterior(eqx.Module):
         except ImportError as error:
             raise ImportError("to_arviz needs ArviZ: pip install 'pliant[arviz]'.") from error
         theta = self.sample(n, seed=seed)
-        named = theta if self.space.names is not None else {"theta": theta}
-        return arviz.from_dict(posterior={name: leaf[None] for name, leaf in named.items()})
+        return arviz.from_dict(posterior={name: leaf[None] for name, leaf in named(theta).items()})
 
 
 class Summary(NamedTuple):

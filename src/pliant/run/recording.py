@@ -9,7 +9,8 @@ import jax
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from pliant.problem.space import Space, flatten_columns
+from pliant.problem.samples import as_table
+from pliant.problem.space import Space
 from pliant.run.failures import Failure, added, where_it_fails
 from pliant.run.ledger import Ledger
 from pliant.simulators.base import AbstractSimulator
@@ -57,7 +58,7 @@ class Record:
         place = ""
         if failing.size:
             theta = jax.tree.map(lambda *leaves: np.concatenate(leaves), *self._thetas)
-            place = " " + where_it_fails(*flatten_columns(self.space, theta), failing)
+            place = " " + where_it_fails(*as_table(theta, self.space.names), failing)
         return f" Failures: {'; '.join(map(str, self.failures))}.{place}"
 
     def compiled(

@@ -1,4 +1,4 @@
-"""What every built-in task offers: a problem with a known truth and an exact posterior."""
+"""The interface of a task: a problem with known true parameters and an exact posterior."""
 
 import abc
 from typing import Any, ClassVar
@@ -16,15 +16,15 @@ from pliant.tasks.cache import cached
 
 
 class AbstractTask(eqx.Module):
-    """A simulator with a prior and true parameters, from which observations are made by seed."""
+    """A simulator with a prior and true parameters, at which it simulates observations."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
-    """One line that says what is inferred from what."""
+    """What is inferred from what, in one line."""
     has_reference: ClassVar[bool] = True
     """Whether the exact posterior can be sampled."""
     reference_version: ClassVar[int] = 1
-    """Counted up when ``posterior_samples`` changes, so that cached references are made anew."""
+    """Increase it when ``posterior_samples`` changes, to discard cached references."""
 
     @property
     @abc.abstractmethod
@@ -34,7 +34,7 @@ class AbstractTask(eqx.Module):
     @property
     @abc.abstractmethod
     def prior(self) -> dict[str, Distribution]:
-        """The prior, as a user would write it."""
+        """The prior, by name."""
 
     @abc.abstractmethod
     def simulator(self, key: Key[Array, ""], theta: PyTree) -> Float[Array, "*event"]:
@@ -47,12 +47,12 @@ class AbstractTask(eqx.Module):
         """``n`` independent, exact samples of the posterior given any observations.
 
         Args:
-            observed: ``(N, *event)``, in the form of ``observed(...)``; not only at the truth.
+            observed: ``(N, *event)``, as returned by ``observed(...)``, or any other observations.
             seed: The seed of the samples.
-            n: How many samples.
+            n: The number of samples.
 
         Returns:
-            Name to ``(n, *shape)``, in double precision.
+            Name to ``(n, *shape)`` in double precision.
 
         Raises:
             ValueError: If the task has no exact posterior.
@@ -62,7 +62,7 @@ class AbstractTask(eqx.Module):
         """Samples of the exact posterior given ``observed(n_obs, seed)``, cached on disk.
 
         Returns:
-            The samples in the form of ``Posterior.sample``: name to ``(n, *shape)``.
+            Name to ``(n, *shape)``, like ``Posterior.sample``.
 
         Raises:
             ValueError: If the task has no exact posterior (see ``has_reference``).
@@ -85,7 +85,7 @@ class AbstractTask(eqx.Module):
         return {name: jnp.asarray(value, float) for name, value in samples.items()}
 
     def observed(self, n_obs: int = 100, seed: int = 0) -> Float[Array, "N *event"]:
-        """``n_obs`` independent draws at the truth. A smaller set is the start of a larger one."""
+        """``n_obs`` independent draws at the truth. A larger set starts with the smaller ones."""
         n_obs = check_integer("n_obs", n_obs, at_least=1)
         seed = check_seed("seed", seed)
         key = jax.random.fold_in(jax.random.key(seed), _OBSERVATIONS)
@@ -98,12 +98,12 @@ class AbstractTask(eqx.Module):
             prior=self.prior,
             simulator=self.simulator,
             observed=self.observed(n_obs, seed),
-            scale=None,  # the paper compares raw values
+            scale=None,  # the paper compares data in their own units
         )
 
 
 def read_observed(observed: Any, event: tuple[int, ...]) -> Float[np.ndarray, "N *event"]:
-    """Observations for ``posterior_samples`` in double precision, with their shape checked."""
+    """Check the shape of observations and convert them to double precision."""
     x = np.asarray(observed, dtype=np.float64)
     if x.shape[1:] != event or x.shape[:1] in ((), (0,)):
         raise ValueError(f"observed: expected the shape (N, *{event}), got {x.shape}.")
@@ -114,11 +114,11 @@ def read_observed(observed: Any, event: tuple[int, ...]) -> Float[np.ndarray, "N
 def _draw_block(task: AbstractTask, key: Key[Array, ""], start: Array) -> Float[Array, "B *event"]:
     """Draws ``start``, ``start + 1``, ... at the truth.
 
-    Blocks of one size are compiled once for all ``n_obs``, and rounding is the same in all.
+    Blocks of equal size compile once and round alike for all ``n_obs``.
     """
     keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(start + jnp.arange(_BLOCK))
     return jax.vmap(lambda k: jnp.asarray(task.simulator(k, task.truth), float))(keys)
 
 
 _BLOCK = 100
-_OBSERVATIONS = 0x0B5  # separates the observations' random numbers from a run's with the same seed
+_OBSERVATIONS = 0x0B5  # separates these random numbers from those of a run with the same seed

@@ -1,4 +1,4 @@
-"""Reference samples on disk, so that each is computed once on a machine."""
+"""A cache of reference samples on disk: each is computed once per machine."""
 
 import hashlib
 import json
@@ -22,16 +22,16 @@ _UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib
 def cached(
     key: Mapping[str, Any], data: np.ndarray, compute: Callable[[], dict[str, np.ndarray]]
 ) -> dict[str, np.ndarray]:
-    """The samples stored under ``key`` and ``data``, or those of ``compute()``, then stored.
+    """The samples stored for ``key`` and ``data``; if there are none, compute and store them.
 
-    A file that is damaged or belongs to something else is computed anew. A folder that
-    cannot be written to is a warning: the samples themselves are good.
+    A damaged file, or one with another key, is computed again. A folder that is not writable
+    only causes a warning.
 
     Args:
-        key: What the samples depend on, as JSON data; ``key["task"]`` starts the file's name,
-            and every array has ``key["n"]`` rows.
-        data: The observations, which enter by their bytes.
-        compute: Makes the samples, name to array.
+        key: What the samples depend on, as JSON data. ``key["task"]`` is the file's prefix, and
+            every array has ``key["n"]`` rows.
+        data: The observations, which enter the key by their bytes.
+        compute: Computes the samples, name to array.
     """
     digest = hashlib.sha256(np.ascontiguousarray(data).tobytes()).hexdigest()
     text = json.dumps({**key, "data": digest}, sort_keys=True)
@@ -44,8 +44,8 @@ def cached(
             _write(path, text, samples)
         except OSError as error:
             warnings.warn(
-                f"The reference could not be stored in {path.parent} ({error}), and will be "
-                "computed again. Set PLIANT_CACHE to a folder that can be written to.",
+                f"The reference could not be stored in {path.parent} ({error}) and will be "
+                "computed again next time. Set PLIANT_CACHE to a folder that is writable.",
                 stacklevel=3,
             )
     return samples

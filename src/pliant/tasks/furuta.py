@@ -1,4 +1,4 @@
-"""Furuta pendulum: masses, lengths and gravity from free falls of a rotary pendulum."""
+"""The Furuta pendulum: masses, lengths and gravity from its free falls."""
 
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from pliant.tasks.base import AbstractTask
 
 _STEPS = 100
 _STEP = 0.01  # s
-_SUBSTEPS = 4  # Runge-Kutta steps in each
+_SUBSTEPS = 4  # Runge-Kutta steps per step
 _DAMPING_ARM, _DAMPING_POLE = 5e-6, 1e-6  # N m s / rad
 _MOTOR_CONSTANT, _MOTOR_RESISTANCE = 0.042, 8.4  # V s / rad, Ohm
 _START = np.deg2rad([0.0, 180.0, 0.0, 0.0])
@@ -28,11 +28,11 @@ _RANGE = {
 }
 
 
-class Furuta(AbstractTask):
-    """A pole that swings from a rotating arm falls from near its unstable equilibrium.
+class FurutaTask(AbstractTask):
+    """A pole on a rotating arm falls from near its unstable equilibrium.
 
-    The parameters are gravity (m/s^2), length (m) and mass (kg) of the arm, and length and
-    mass of the pole. One observation is a second of motion in 100 steps. The state is
+    The parameters are gravity (m/s^2), the length (m) and mass (kg) of the arm, and those of
+    the pole. One observation is one second of motion in 100 steps. The state is
     ``(theta_r, theta_p, theta_r', theta_p')`` in rad and rad/s; ``theta_p = 0`` hangs down.
 
     Args:
@@ -48,12 +48,12 @@ class Furuta(AbstractTask):
 
     @property
     def truth(self) -> dict[str, Array]:
-        """As in the paper."""
+        """The paper's values."""
         return {name: jnp.array(value) for name, value in _TRUTH.items()}
 
     @property
     def prior(self) -> dict[str, dist.Distribution]:
-        """Uniform on ranges around the truth."""
+        """Uniform on intervals around the truth."""
         return {name: dist.Uniform(*bounds) for name, bounds in _RANGE.items()}
 
     def simulator(self, key: Key[Array, ""], theta: dict[str, Array]) -> Float[Array, "100 6"]:
@@ -66,7 +66,7 @@ class Furuta(AbstractTask):
         return jnp.asarray(_START, float) + jax.random.uniform(key, (4,), float, -width, width)
 
     def rollout(self, theta: dict[str, Array], state: Float[Array, "4"]) -> Float[Array, "100 6"]:
-        """The motion from a given state, after each of 100 steps of 0.01 s.
+        """The motion from a given state, at 100 steps of 0.01 s.
 
         Returns:
             Sine and cosine of ``theta_r``, sine and cosine of ``theta_p``, and both speeds.
@@ -88,15 +88,15 @@ class Furuta(AbstractTask):
     def posterior_samples(
         self, observed: Any, *, seed: int = 0, n: int = 10_000
     ) -> dict[str, np.ndarray]:
-        """Not available, and says so."""
+        """Raises: this task has no exact posterior."""
         raise ValueError(
-            "furuta has no exact reference posterior: given its hidden initial state, a motion has "
-            "no noise, so there is no likelihood. Compare simulated motions with the data instead."
+            "furuta has no exact posterior: given the hidden initial state, a motion has no noise, "
+            "so there is no likelihood. Compare simulated motions with the data instead."
         )
 
 
 _Pair = tuple[Array, Array]
-_Motion = tuple[_Pair, _Pair, _Pair]  # sine and cosine of the arm's angle, of the pole's, speeds
+_Motion = tuple[_Pair, _Pair, _Pair]  # sine and cosine of the arm's angle and of the pole's; speeds
 
 
 class _Inertia(eqx.Module):
@@ -105,7 +105,7 @@ class _Inertia(eqx.Module):
     arm: Array
     """``m_r l_r^2 / 12 + m_p l_r^2``."""
     lift: Array
-    """``m_p l_p^2 / 4``, times ``sin^2 theta_p`` what the pole adds to the arm's inertia."""
+    """``m_p l_p^2 / 4``; times ``sin^2 theta_p``, the pole's share of the arm's inertia."""
     coupling: Array
     """``m_p l_p l_r / 2``."""
     pole: Array
@@ -131,7 +131,7 @@ def _accelerations(
     pole: tuple[Array, Array],
     speeds: tuple[Array, Array],
 ) -> tuple[Array, Array]:
-    """``(theta_r'', theta_p'')``: the Euler-Lagrange equations, solved.
+    """``(theta_r'', theta_p'')`` from the Euler-Lagrange equations.
 
     ``M (r'', p'') = (-d_r r' - 2 L s c r' p' + C s p'^2, -d_p p' + L s c r'^2 - W s)`` with
     ``M = ((A + L s^2, C c), (C c, P))``, the inertia (A, L, C, P, W), and s, c of ``theta_p``.
@@ -148,8 +148,8 @@ def _accelerations(
 def _runge_kutta(inertia: _Inertia, damping: tuple[float, float], motion: _Motion) -> _Motion:
     """One classical fourth-order step of angles and speeds.
 
-    The angles themselves are not needed: their changes turn sine and cosine. Without calls of
-    these functions this is several times faster.
+    The state holds sines and cosines, which are rotated by the angles' changes. Avoiding calls of
+    trigonometric functions makes this several times faster.
     """
     h = _STEP / _SUBSTEPS
     arm, pole, v1 = motion
@@ -169,7 +169,7 @@ def _runge_kutta(inertia: _Inertia, damping: tuple[float, float], motion: _Motio
 
 
 def _turn(angle: _Pair, by: Array) -> _Pair:
-    """Sine and cosine after a turn, by Taylor series: exact in single precision to 0.4 rad."""
+    """Sine and cosine after a rotation, by Taylor series; exact in float32 up to 0.4 rad."""
     sin, cos = angle
     q = by**2
     sin_by = by * (1 - q / 6 * (1 - q / 20 * (1 - q / 42)))

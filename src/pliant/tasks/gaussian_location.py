@@ -1,4 +1,4 @@
-"""Gaussian location: the mean of a 10-dimensional Gaussian; the posterior is a Gaussian."""
+"""Gaussian location: the mean of a 10-dimensional Gaussian, whose posterior is Gaussian."""
 
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ _TRUTH = (
 )
 
 
-class GaussianLocation(AbstractTask):
+class GaussianLocationTask(AbstractTask):
     """``theta ~ N(0, 0.1 I)`` and ``x | theta ~ N(theta, 0.1 I)``, both in 10 dimensions.
 
     Given N observations the posterior is ``N(sum_i x_i / (N + 1), 0.1 / (N + 1) I)``.
@@ -30,7 +30,7 @@ class GaussianLocation(AbstractTask):
 
     @property
     def truth(self) -> dict[str, Array]:
-        """One draw of a uniform distribution on ``[-1, 1]^10``, made by the paper's authors."""
+        """A draw from the uniform distribution on ``[-1, 1]^10`` by the paper's authors."""
         return {"theta": jnp.array(_TRUTH)}
 
     @property
@@ -40,7 +40,7 @@ class GaussianLocation(AbstractTask):
 
     def simulator(self, key: Key[Array, ""], theta: dict[str, Array]) -> Float[Array, "10"]:
         """The mean plus noise of variance 0.1."""
-        # Of 16 numbers 10 are used: XLA compiles a power of two in half the time.
+        # 10 of 16 numbers are used: XLA compiles a power of two in half the time
         return theta["theta"] + _VARIANCE**0.5 * jax.random.normal(key, (16,))[:_DIM]
 
     def posterior_samples(

@@ -19,11 +19,11 @@ _TRUTH = (-9.527071, -1.4817104)
 _CHUNK = 1_000_000  # pairs of a parameter and an observation at once
 
 
-class GaussianMixture(AbstractTask):
+class GaussianMixtureTask(AbstractTask):
     """``x | theta ~ N(theta, I) / 2 + N(theta, 0.01 I) / 2`` in the plane (Sisson et al., 2007).
 
     The prior is uniform on ``(-10, 10)^2``, and the truth is close to its edge. For few
-    observations the posterior has a narrow mode at each and a wide one between them.
+    observations the posterior has a narrow mode at each of them and a wide one in between.
     """
 
     name: ClassVar[str] = "gaussian_mixture"
@@ -31,7 +31,7 @@ class GaussianMixture(AbstractTask):
 
     @property
     def truth(self) -> dict[str, Array]:
-        """One draw of the prior, made by the paper's authors."""
+        """A draw from the prior by the paper's authors."""
         return {"theta": jnp.array(_TRUTH)}
 
     @property
@@ -40,7 +40,7 @@ class GaussianMixture(AbstractTask):
         return {"theta": dist.Uniform(-jnp.full(_DIM, _BOUND), jnp.full(_DIM, _BOUND)).to_event(1)}
 
     def simulator(self, key: Key[Array, ""], theta: dict[str, Array]) -> Float[Array, "2"]:
-        """One point; a fair coin decides between the deviations 1 and 0.1."""
+        """One point, with standard deviation 1 or 0.1 with equal probability."""
         noise_key, coin_key = jax.random.split(key)
         scale = jnp.where(jax.random.bernoulli(coin_key), 1.0, _NARROW)
         return theta["theta"] + scale * jax.random.normal(noise_key, (_DIM,))
@@ -51,9 +51,9 @@ class GaussianMixture(AbstractTask):
         """Independent draws from an adaptive grid; see ``AbstractTask.posterior_samples``."""
         x = read_observed(observed, (_DIM,))
         n = check_integer("n", n, at_least=1)
-        # The widest that the posterior can be: all N observations from the wide Gaussian, whose
-        # mean has deviation 1 / sqrt(N). The grid's points, 1/64 of a side apart, then see the
-        # narrow modes, of deviation 0.1 / sqrt(N) at least.
+        # The posterior is widest if all N observations are from the wide Gaussian: its standard
+        # deviation is then 1 / sqrt(N). The grid's points, 1/64 of a side apart, resolve the
+        # narrow modes, whose deviation is at least 0.1 / sqrt(N).
         middle, reach = np.median(x, axis=0), 8 / len(x) ** 0.5
         lower, upper = (np.clip(middle + side, -_BOUND, _BOUND) for side in (-reach, reach))
         if np.any(lower >= upper):

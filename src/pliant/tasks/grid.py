@@ -1,4 +1,4 @@
-"""Exact samples of a two-dimensional density by rejection, cell by cell of an adaptive grid."""
+"""Exact samples of a two-dimensional density, by rejection in the cells of an adaptive grid."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,9 +11,11 @@ from pliant.tasks.rejection import collect
 LogDensity = Callable[[Float[np.ndarray, "m 2"]], Float[np.ndarray, " m"]]
 
 _START = 32  # cells along each axis at first
-_TOLERANCES = (1.0, 0.5, 0.25, 0.125)  # of the spread of log f in a cell; the next if one fails
-_MARGIN = 0.25  # of a cell's spread of log f, above the largest of its nine values, is a bound
-_NEGLIGIBLE = 20.0  # cells this far below the peak are dropped: less than 1e-7 of the mass
+_TOLERANCES = (1.0, 0.5, 0.25, 0.125)  # on the spread of log f in a cell; tried in turn
+_MARGIN = 0.25  # a cell's bound on log f: its largest value plus this share of its spread
+_NEGLIGIBLE = (
+    20.0  # cells this far below the peak are dropped; they hold less than 1e-7 of the mass
+)
 _MOST_LEVELS = 80
 
 
@@ -27,34 +29,34 @@ def sample_grid(
 ) -> Float[np.ndarray, "n 2"]:
     """``n`` independent samples of the density ``f`` on a rectangle.
 
-    Cells are halved until ``log f`` varies little in each that matters: by less than one unit
-    near the peak, by more where ``f`` is small and proposals are few. A proposal is uniform in a
-    cell that is drawn by its area times a bound on ``f``, and accepted with ``f`` over that
-    bound. So the grid decides how fast this is, not how exact; where a bound turns out not to
-    hold, a finer grid is made.
+    Cells are halved until ``log f`` varies little in each: by less than one unit near the peak,
+    and by more where ``f`` is small and proposals are rare. A cell is drawn with probability
+    proportional to its area times a bound on ``f``; a proposal is uniform in the cell and accepted
+    with the probability ``f`` over the bound. The grid determines the speed, not the exactness: if
+    a bound is exceeded, a finer grid is made.
 
     Args:
-        log_density: ``log f`` up to a constant, finite and smooth. A cell of the first grid
-            (1/32 of a side) may hold a narrow mode if its slopes show at points half a cell apart.
+        log_density: ``log f`` up to a constant, finite and smooth. A mode narrower than a cell of
+            the first grid (1/32 of a side) is found if its slopes show half a cell away.
         lower: The corner of the rectangle with the lowest coordinates.
         upper: The corner with the highest.
-        n: How many samples.
-        rng: Where randomness comes from.
+        n: The number of samples.
+        rng: The source of randomness.
 
     Raises:
-        RuntimeError: If ``f`` exceeds the bounds of any grid: it is not smooth.
+        RuntimeError: If ``f`` exceeds the bounds of every grid, as it is not smooth.
     """
     for tolerance in _TOLERANCES:
-        grid = _refine(log_density, lower, upper, tolerance)
+        cells = _refine(log_density, lower, upper, tolerance)
         try:
-            return collect(lambda m, grid=grid: _propose(log_density, grid, rng, m), n)
+            return collect(lambda m, cells=cells: _propose(log_density, cells, rng, m), n)
         except _ExceededError:
             continue
     raise RuntimeError("The density exceeds its bounds: it is not smooth on the scale of the grid.")
 
 
-class _Grid(NamedTuple):
-    """The cells that matter."""
+class _Cells(NamedTuple):
+    """The cells that hold the mass of the density."""
 
     corner: Float[np.ndarray, "cells 2"]
     size: Float[np.ndarray, "cells 2"]
@@ -63,16 +65,16 @@ class _Grid(NamedTuple):
 
 
 class _ExceededError(Exception):
-    """A proposal at which ``f`` is larger than the bound of its cell: the grid is too coarse."""
+    """A proposal exceeded the bound of its cell: the grid is too coarse."""
 
 
 def _propose(
-    log_density: LogDensity, grid: _Grid, rng: np.random.Generator, m: int
+    log_density: LogDensity, cells: _Cells, rng: np.random.Generator, m: int
 ) -> Float[np.ndarray, "accepted 2"]:
-    mass = np.cumsum(np.prod(grid.size, axis=1) * np.exp(grid.bound - grid.bound.max()))
+    mass = np.cumsum(np.prod(cells.size, axis=1) * np.exp(cells.bound - cells.bound.max()))
     cell = np.searchsorted(mass, mass[-1] * rng.random(m), side="right")
-    theta = grid.corner[cell] + grid.size[cell] * rng.random((m, 2))
-    excess = log_density(theta) - grid.bound[cell]
+    theta = cells.corner[cell] + cells.size[cell] * rng.random((m, 2))
+    excess = log_density(theta) - cells.bound[cell]
     if excess.max() > 0:
         raise _ExceededError
     return theta[np.log(rng.random(m)) < excess]
@@ -80,10 +82,10 @@ def _propose(
 
 def _refine(
     log_density: LogDensity, lower: np.ndarray, upper: np.ndarray, tolerance: float
-) -> _Grid:
-    """Halve cells until they are fine.
+) -> _Cells:
+    """Halve cells until ``log f`` varies little in each.
 
-    Each cell carries ``log f`` on a lattice of 3 x 3 points.
+    A cell carries ``log f`` on a lattice of 3 x 3 points.
     """
     step = (upper - lower) / (2 * _START)
     axis = np.arange(2 * _START + 1)
@@ -106,15 +108,15 @@ def _refine(
         corner, size, values = _halve(log_density, corner[coarse], size[coarse], values[coarse])
     else:
         raise RuntimeError(f"The density still varies within {len(corner)} cells of its grid.")
-    return _Grid(*(np.concatenate(parts) for parts in zip(*done, strict=True)))
+    return _Cells(*(np.concatenate(parts) for parts in zip(*done, strict=True)))
 
 
 def _halve(
     log_density: LogDensity, corner: np.ndarray, size: np.ndarray, values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The halves of cells, cut across the axis along which ``log f`` varies most.
+    """Halve cells along the axis in which ``log f`` varies most.
 
-    A lattice of 5 x 3 points holds those of both halves; six of them are new.
+    A lattice of 5 x 3 points serves both halves; six of the points are new.
     """
     m = len(corner)
     variation = np.stack([np.ptp(values, axis=a).max(axis=1) for a in (1, 2)], axis=1)

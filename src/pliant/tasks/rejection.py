@@ -1,4 +1,4 @@
-"""Rejection sampling: the loop that the exact references share."""
+"""The loop of rejection sampling that exact references share."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ _MOST_PROPOSALS = 50_000_000
 def collect(
     propose: Callable[[int], Float[np.ndarray, "accepted dim"]], n: int
 ) -> Float[np.ndarray, "n dim"]:
-    """Call ``propose(m)``, which returns the accepted ones of ``m`` proposals, until ``n`` are in.
+    """Call ``propose(m)``, which returns the accepted ones of m proposals, until n are accepted.
 
     Raises:
         RuntimeError: If almost every proposal is rejected.

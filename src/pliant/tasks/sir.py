@@ -1,4 +1,4 @@
-"""SIR: rates of an epidemic from counts of infected people in samples of the population."""
+"""SIR: the rates of an epidemic from counts of infected people in random samples."""
 
 from types import ModuleType
 from typing import Any, ClassVar
@@ -18,17 +18,17 @@ _TRIALS = 1000  # people tested at each time
 _TIMES = 10  # days 0, 17, ..., 153: every 17th of the days 0 to 160
 _SPACING = 17.0
 _STEPS = 68  # Runge-Kutta steps of a quarter of a day between two times
-_CHUNK = 8192  # rates for which the ODE is solved at once in NumPy: what a processor's cache holds
+_CHUNK = 8192  # rates per ODE solution in NumPy; fits into a processor's cache
 _TRUTH = {"beta": 0.6, "gamma": 0.2}
 _MEDIAN = {"beta": 0.4, "gamma": 0.125}
 _SPREAD = {"beta": 0.5, "gamma": 0.2}  # standard deviations of the logarithms
 
 
-class SIR(AbstractTask):
+class SIRTask(AbstractTask):
     """``S' = -beta S I / P``, ``I' = beta S I / P - gamma I``, from one infected in P = 1e6.
 
-    ``beta`` is the contact rate and ``gamma`` the recovery rate, both a day. The data are
-    counts ``x_j ~ Binomial(1000, I(t_j) / P)`` at ten times, every 17th of the days 0 to 160 as
+    ``beta`` is the contact rate and ``gamma`` the recovery rate, both per day. The data are
+    counts ``x_j ~ Binomial(1000, I(t_j) / P)`` at ten times: every 17th of the days 0 to 160, as
     in the benchmark of Lueckmann et al. (2021).
     """
 
@@ -37,7 +37,7 @@ class SIR(AbstractTask):
 
     @property
     def truth(self) -> dict[str, Array]:
-        """The rates that the paper's authors use."""
+        """The rates of the paper's authors."""
         return {name: jnp.array(value) for name, value in _TRUTH.items()}
 
     @property
@@ -48,8 +48,8 @@ class SIR(AbstractTask):
     def simulator(self, key: Key[Array, ""], theta: dict[str, Array]) -> Float[Array, "10"]:
         """The ten counts.
 
-        Fractions and tables depend on theta alone, so that ``vmap`` over the draws of one theta
-        computes them once.
+        Fractions and tables depend on theta alone: ``vmap`` over draws of one theta computes them
+        once.
         """
         fractions = infected(theta["beta"], theta["gamma"])
         first, cumulative = jax.vmap(_binomial_table)(fractions)
@@ -90,13 +90,13 @@ class SIR(AbstractTask):
 def infected(beta: Any, gamma: Any, *, xp: ModuleType = jnp) -> Any:
     """The infected fractions ``I / P`` at the ten times, ``(10, *shape)`` for rates of any shape.
 
-    Fourth-order Runge-Kutta in ``log i`` and ``log s``, in which exponential growth and decay
-    are straight lines, so that a fixed step of a quarter of a day suffices: the relative error
-    is below 1e-4 for all rates within four deviations of the prior's medians.
+    Fourth-order Runge-Kutta in ``log i`` and ``log s``, where exponential growth and decay are
+    linear. With a fixed step of a quarter of a day, the relative error is below 1e-4 for all
+    rates within four standard deviations of the prior's medians.
 
     Args:
-        beta: Contact rates a day.
-        gamma: Recovery rates a day, of the same shape.
+        beta: Contact rates per day.
+        gamma: Recovery rates per day, of the same shape.
         xp: ``jax.numpy`` (single precision, traceable) or ``numpy`` (double precision).
     """
     state = (0 * beta + 1 / _POPULATION, 0 * beta + np.log1p(-1 / _POPULATION))
@@ -121,8 +121,8 @@ def infected(beta: Any, gamma: Any, *, xp: ModuleType = jnp) -> Any:
 def _step(beta: Any, gamma: Any, state: tuple[Any, Any], xp: ModuleType) -> tuple[Any, Any]:
     """One Runge-Kutta step of ``log i`` and ``log s``, from and to ``(i, log s)``.
 
-    Written so that single precision does not lose ``1 - s`` while it is small, nor the small
-    relative changes of ``i``, which would add up.
+    This form keeps ``1 - s`` while it is small, and small relative changes of ``i``, in single
+    precision. Their errors would accumulate.
     """
     h = _SPACING / _STEPS
     i, log_s = state
@@ -147,8 +147,8 @@ _LOG_RATIOS = np.log((_TRIALS - np.arange(_TRIALS)) / (1.0 + np.arange(_TRIALS))
 def _binomial_table(p: Float[Array, ""]) -> tuple[Array, Float[Array, " window"]]:
     """The first count of a window around the mean, and the cumulative probabilities in it.
 
-    Sums of ``log P(k + 1) / P(k) = log((n - k) / (k + 1)) + logit(p)`` keep the precision that
-    logarithms of factorials lose.
+    Sums of ``log P(k + 1) / P(k) = log((n - k) / (k + 1)) + logit(p)`` are more precise than
+    logarithms of factorials.
     """
     first = jnp.clip(jnp.int32(_TRIALS * p) - _WINDOW // 2, 0, _TRIALS + 1 - _WINDOW)
     ratios = jax.lax.dynamic_slice(jnp.asarray(_LOG_RATIOS), (first,), (_WINDOW - 1,))
@@ -159,8 +159,8 @@ def _binomial_table(p: Float[Array, ""]) -> tuple[Array, Float[Array, " window"]
 
 
 def _invert(cumulative: Float[Array, " window"], u: Float[Array, ""]) -> Array:
-    """How many cumulative probabilities are at most ``u``: a draw by inversion.
+    """The number of cumulative probabilities up to ``u``: a draw by inversion.
 
-    Ten times faster than ``jax.random.binomial``, and compiled in a fifth of the time.
+    Ten times faster than ``jax.random.binomial``; it compiles in a fifth of the time.
     """
     return jnp.searchsorted(cumulative, u, side="right", method="scan_unrolled")

@@ -1,4 +1,4 @@
-"""SLCP, simple likelihood and complex posterior: mean and covariance of a 2-d Gaussian."""
+"""SLCP (simple likelihood, complex posterior): mean and covariance of a 2-d Gaussian."""
 
 from typing import Any, ClassVar
 
@@ -18,12 +18,12 @@ _BOUND = 3.0
 _TRUTH = (0.7, 1.5, -1.0, -0.9, 0.6)
 
 
-class SLCP(AbstractTask):
-    """Four points of a 2-d Gaussian make one observation (Papamakarios et al., 2019).
+class SLCPTask(AbstractTask):
+    """One observation is four points of a 2-d Gaussian (Papamakarios et al., 2019).
 
     The mean is ``(t1, t2)``, the standard deviations are ``s1 = t3^2`` and ``s2 = t4^2``, the
-    correlation is ``tanh(t5)``, and ``theta ~ U(-3, 3)^5``. As the signs of t3 and t4 leave
-    no trace in the data, the posterior has four equal modes.
+    correlation is ``tanh(t5)``, and ``theta ~ U(-3, 3)^5``. The data do not depend on the signs of
+    t3 and t4, so the posterior has four equal modes.
     """
 
     name: ClassVar[str] = "slcp"
@@ -31,7 +31,7 @@ class SLCP(AbstractTask):
 
     @property
     def truth(self) -> dict[str, Array]:
-        """As in the benchmark of Lueckmann et al. (2021)."""
+        """The paper's values."""
         return {"theta": jnp.array(_TRUTH)}
 
     @property
@@ -56,13 +56,13 @@ class SLCP(AbstractTask):
         With the mean ``m`` and the scatter ``S = sum (x - m)(x - m)'`` of all ``P = 4 N`` points,
         the likelihood is ``N((t1, t2) | m, C / P)`` times ``|C|^(-(P-1)/2) exp(-tr(S C^-1) / 2)``.
         As ``|dC / d(t3, t4, t5)| = 16 |t3 t4|^5 (1 - rho^2)``, the uniform prior of
-        (t3, t4, t5) is one of C proportional to ``|C|^(-5/4) (1 - rho^2)^(1/4)``. Hence, without
-        its bounds, the posterior is
+        (t3, t4, t5) implies a prior of C proportional to ``|C|^(-5/4) (1 - rho^2)^(1/4)``. Without
+        the bounds of the prior, the posterior is therefore
 
             ``InverseWishart(C | P - 3/2, S) (1 - rho^2)^(1/4) N((t1, t2) | m, C / P)``.
 
-        All of it is sampled directly, but for the middle factor and the bounds of the prior,
-        which are at most one and make the probability of acceptance. The signs are fair coins.
+        The first and the last factor are sampled directly. The middle factor and the bounds are
+        at most one and give the probability of acceptance. Both signs are equally probable.
         """
         x = read_observed(observed, (2 * _POINTS,)).reshape(-1, 2)
         n = check_integer("n", n, at_least=1)

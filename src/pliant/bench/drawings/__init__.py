@@ -1,1 +1,5 @@
-"""The paper's figures, one file each: from the evidence of a grid to a matplotlib figure."""
+"""The paper's figures: the results of a grid come in, a matplotlib figure comes out.
+
+Read ``style`` (what all figures share), then ``metrics``, ``posteriors``, ``bandwidth``,
+``partition`` and ``furuta``.
+"""

@@ -1,4 +1,4 @@
-"""The bandwidth against the round, for several trust regions."""
+"""The bandwidth by round, for several trust regions."""
 
 import numpy as np
 from matplotlib import colormaps
@@ -7,15 +7,15 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from pliant.bench.drawings.style import task_title
-from pliant.bench.evidence import Evidence, in_order
+from pliant.bench.results import GridResults, in_order
 from pliant.plots.style import bare, log_ticks, new_figure
 
 EXPERIMENT = "epsilon"
 
 
-def draw_bandwidth(evidence: Evidence) -> Figure:
-    """One line a run, coloured by its epsilon; one panel a task and a method."""
-    runs = evidence.find(
+def draw_bandwidth(results: GridResults) -> Figure:
+    """One line per run, coloured by its epsilon; one panel per task and method."""
+    runs = results.find(
         f'of the experiment "{EXPERIMENT}" with options = {{ epsilon = [...] }}',
         lambda run: run.experiment == EXPERIMENT and "epsilon" in run.varied,
     )
@@ -27,7 +27,7 @@ def draw_bandwidth(evidence: Evidence) -> Figure:
     for axes, panel in zip(grid, panels, strict=True):
         for run in runs:
             if (run.task, run.method, run.n_obs) == panel:
-                history = evidence.history(run)
+                history = results.history(run)
                 epsilon = run.varied["epsilon"]
                 axes.plot(
                     history["round"],
@@ -54,13 +54,13 @@ def _finish(axes: Axes, task: str, method: str, n_obs: int) -> None:
 
 
 def _legend(axes: Axes) -> None:
-    """Every epsilon once, whatever the number of seeds."""
+    """One entry per epsilon, whatever the number of seeds."""
     handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     ordered = sorted(handles, key=float)
     axes.legend(
         [handles[label] for label in ordered],
         ordered,
-        title="ε, nats a round",
+        title="ε, nats per round",
         fontsize=7,
         title_fontsize=7,
         frameon=False,

@@ -1,4 +1,4 @@
-"""The pendulum: how its posterior evolves, what it predicts, and the error against N."""
+"""The pendulum: how its posterior evolves, what it predicts, and its error by N."""
 
 from typing import Any, cast
 
@@ -12,37 +12,37 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from pliant.bench.drawings.metrics import EXPERIMENT, draw_panel
-from pliant.bench.drawings.style import WIDTH, look
-from pliant.bench.evidence import Evidence, Samples, in_order
+from pliant.bench.drawings.style import WIDTH, line_style
 from pliant.bench.plan import Run
+from pliant.bench.results import GridResults, Samples, in_order
 from pliant.plots.density import smooth_surface
 from pliant.plots.style import BLACK, bare, new_figure, short_ticks, tint
 from pliant.plots.trajectories import draw_trajectories
 from pliant.tasks import get
-from pliant.tasks.furuta import Furuta
+from pliant.tasks.furuta import FurutaTask
 
 SNAPSHOTS = "snapshots"
-_SHOWN = 4  # rounds
-_DRAWS = 200  # of a posterior, for its motions
+_SHOWN_ROUNDS = 4
+_DRAWS = 200  # posterior draws per plot of motions
 _SECONDS = np.arange(1, 101) * 0.01
-_STATE_SEED = 3  # of the initial state that all motions start from
+_STATE_SEED = 3  # of the initial state of all motions
 _SHARES = (0.5, 0.9)
 
 
-def draw_furuta(evidence: Evidence) -> Figure:
+def draw_furuta(results: GridResults) -> Figure:
     """Snapshots of g and m_p, synchronised motions below them, and the accumulated error."""
-    runs = evidence.find(
+    runs = results.find(
         f'of the experiment "{SNAPSHOTS}" on furuta with snapshots = ...',
         lambda run: (run.experiment, run.task) == (SNAPSHOTS, "furuta") and run.snapshots > 0,
     )
     run = max(runs, key=lambda run: run.n_obs)
-    snapshots = evidence.snapshots(run)
-    shown = _spread_out(sorted(snapshots), _SHOWN)
+    snapshots = results.snapshots(run)
+    shown = _spread_out(sorted(snapshots), _SHOWN_ROUNDS)
     figure = new_figure(WIDTH, 3.5)
     left, right = cast(Any, figure.subfigures(1, 2, width_ratios=[2.6, 1]))
     grid = left.subplots(2, len(shown), squeeze=False)
-    task = cast(Furuta, get("furuta"))
-    colour = look(run.method, [run.method])["color"]
+    task = cast(FurutaTask, get("furuta"))
+    colour = line_style(run.method, [run.method])["color"]
     for column, index in enumerate(shown):
         _draw_plane(grid[0, column], task, snapshots[index], colour)
         _draw_motion(grid[1, column], task, snapshots[index], colour)
@@ -55,18 +55,18 @@ def draw_furuta(evidence: Evidence) -> Figure:
     grid[0, 0].set_ylabel(r"$m_p$, kg", fontsize=7)
     grid[1, 0].set_ylabel(r"$\sin\,\theta_r$", fontsize=7)
     _legend(left, run, colour)
-    _draw_errors(right, evidence)
+    _draw_errors(right, results)
     return figure
 
 
 def _spread_out(rounds: list[int], most: int) -> list[int]:
-    """The first round, the last, and some between them."""
+    """Up to ``most`` evenly spaced rounds, with the first and the last."""
     places = np.linspace(0, len(rounds) - 1, min(most, len(rounds))).round().astype(int)
     return [rounds[place] for place in places]
 
 
-def _draw_plane(axes: Axes, task: Furuta, samples: Samples, colour: str) -> None:
-    """Regions of g and m_p, on the whole of the prior's range."""
+def _draw_plane(axes: Axes, task: FurutaTask, samples: Samples, colour: str) -> None:
+    """Regions of g and m_p on the prior's range."""
     prior: dict[str, Any] = task.prior
     bounds = [(float(prior[name].low), float(prior[name].high)) for name in ("g", "m_p")]
     surface = smooth_surface(samples["g"], samples["m_p"], (bounds[0], bounds[1]), _SHARES)
@@ -82,8 +82,8 @@ def _draw_plane(axes: Axes, task: Furuta, samples: Samples, colour: str) -> None
     axes.set_xlabel("g, m/s²", fontsize=7)
 
 
-def _draw_motion(axes: Axes, task: Furuta, samples: Samples, colour: str) -> None:
-    """The arm's angle from one initial state, with draws of the posterior and with the truth."""
+def _draw_motion(axes: Axes, task: FurutaTask, samples: Samples, colour: str) -> None:
+    """The arm's angle from one initial state, for posterior draws and for the truth."""
     state = task.initial_state(jax.random.key(_STATE_SEED))
     drawn = {name: jnp.asarray(leaf[:_DRAWS], float) for name, leaf in samples.items()}
     predicted = np.asarray(_motions(task, drawn, state)[:, :, 0])
@@ -97,15 +97,15 @@ def _draw_motion(axes: Axes, task: Furuta, samples: Samples, colour: str) -> Non
 
 @jax.jit
 def _motions(
-    task: Furuta, theta: dict[str, Array], state: Float[Array, "4"]
+    task: FurutaTask, theta: dict[str, Array], state: Float[Array, "4"]
 ) -> Float[Array, "K 100 6"]:
     return jax.vmap(lambda one: task.rollout(one, state))(theta)
 
 
-def _draw_errors(part: Any, evidence: Evidence) -> None:
+def _draw_errors(part: Any, results: GridResults) -> None:
     rows = [
         row
-        for row in evidence.summary
+        for row in results.summary
         if (row["experiment"], row["metric"]) == (EXPERIMENT, "rollout error")
     ]
     axes = part.subplots()
@@ -117,7 +117,7 @@ def _draw_errors(part: Any, evidence: Evidence) -> None:
     axes.set_xlabel("observations N", fontsize=7)
     axes.set_title("accumulated error", fontsize=8)
     handles = [
-        Line2D([], [], linewidth=1.2, markersize=3.5, label=method, **look(method, methods))
+        Line2D([], [], linewidth=1.2, markersize=3.5, label=method, **line_style(method, methods))
         for method in methods
     ]
     part.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=6, frameon=False)

@@ -1,4 +1,4 @@
-"""Metrics against the number of observations: the paper's main figure, and all of them."""
+"""Metrics by number of observations: the paper's main figure, and all metrics."""
 
 from collections.abc import Sequence
 
@@ -8,21 +8,21 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from pliant.bench.collect import Row
-from pliant.bench.drawings.style import METRICS, look, task_title, width_of
-from pliant.bench.evidence import Evidence, MissingRunsError, in_order
+from pliant.bench.drawings.style import METRICS, line_style, task_title, width_of
+from pliant.bench.results import GridResults, MissingRunsError, in_order
 from pliant.plots.means import draw_means, number_axis, value_axis
 from pliant.plots.style import GREY, bare, new_figure
 
 EXPERIMENT = "accuracy"
 _MAIN = [("MMD^2", "predictive MMD^2"), ("Wasserstein^2", "predictive Wasserstein^2")]
-"""The rows of the main figure; where there is no exact posterior, the second of each."""
-_DODGE = 1.06  # by which factor the points of two methods are apart, so that bars can be seen
+"""The rows of the main figure; the second of each pair if there is no exact posterior."""
+_DODGE = 1.06  # the factor between the points of two methods, which keeps bars apart
 _LINEAR = ("log density of truth", "C2ST")
 
 
-def draw_main(evidence: Evidence) -> Figure:
-    """MMD and Wasserstein distance to the exact posterior, or of predictions if there is none."""
-    rows = _accuracy(evidence)
+def draw_main(results: GridResults) -> Figure:
+    """MMD and Wasserstein distance to the exact posterior, or of predictions without one."""
+    rows = _accuracy(results)
     tasks = in_order([row["task"] for row in rows])
     has = {(row["task"], row["metric"]) for row in rows}
     names = [
@@ -31,14 +31,14 @@ def draw_main(evidence: Evidence) -> Figure:
     return _draw(rows, tasks, names)
 
 
-def draw_all(evidence: Evidence) -> Figure:
-    """Every metric of every task."""
-    rows = _accuracy(evidence)
+def draw_all(results: GridResults) -> Figure:
+    """All metrics of all tasks."""
+    rows = _accuracy(results)
     tasks = in_order([row["task"] for row in rows])
     has = {(row["task"], row["metric"]) for row in rows}
     names = [[name] * len(tasks) for name in METRICS if any((task, name) in has for task in tasks)]
     exact, errors = [_MAIN[0][0]] * len(tasks), ["rollout error"] * len(tasks)
-    if exact in names and errors in names:  # of tasks without an exact posterior alone
+    if exact in names and errors in names:  # only tasks without an exact posterior have rollouts
         names.remove(errors)
         names[names.index(exact)] = [
             first if (task, first) in has else second
@@ -47,15 +47,15 @@ def draw_all(evidence: Evidence) -> Figure:
     return _draw(rows, tasks, names)
 
 
-def _accuracy(evidence: Evidence) -> list[Row]:
-    rows = [row for row in evidence.summary if row["experiment"] == EXPERIMENT]
+def _accuracy(results: GridResults) -> list[Row]:
+    rows = [row for row in results.summary if row["experiment"] == EXPERIMENT]
     if not rows:
         raise MissingRunsError(f'any of the experiment "{EXPERIMENT}"')
     return rows
 
 
 def _draw(rows: Sequence[Row], tasks: Sequence[str], names: list[list[str]]) -> Figure:
-    """One column a task, with the metrics that ``names`` has for each row and task."""
+    """One column per task; ``names`` has the metric for each row and task."""
     methods = in_order([row["method"] for row in rows])
     figure = new_figure(width_of(len(tasks)), 0.5 + 1.45 * len(names))
     grid = figure.subplots(len(names), len(tasks), squeeze=False)
@@ -77,21 +77,21 @@ def _draw(rows: Sequence[Row], tasks: Sequence[str], names: list[list[str]]) -> 
 
 
 def draw_panel(axes: Axes, rows: Sequence[Row], methods: Sequence[str]) -> None:
-    """One metric of one task, a line a method; the noise floor is a dashed line."""
-    seen = []
+    """One metric of one task: a line per method, and the noise floor as a dashed line."""
+    means = []
     for method in methods:
         mine = sorted((row for row in rows if row["method"] == method), key=lambda r: r["n_obs"])
         if mine:
             mean, low, high = (_column(mine, key) for key in ("mean", "low", "high"))
             shift = _DODGE ** (methods.index(method) - (len(methods) - 1) / 2)
             x = [shift * row["n_obs"] for row in mine]
-            draw_means(axes, x, mean, low, high, **look(method, methods))
-            seen.append(mean)
+            draw_means(axes, x, mean, low, high, **line_style(method, methods))
+            means.append(mean)
     floors = {row["n_obs"]: row["floor"] for row in rows if row["floor"] is not None}
     smallest = min((abs(value) for value in floors.values() if value), default=0.0)
     number_axis(axes, sorted({row["n_obs"] for row in rows}))
     linear = rows[0]["metric"] in _LINEAR
-    value_axis(axes, np.concatenate(seen), near_zero=None if linear else smallest)
+    value_axis(axes, np.concatenate(means), near_zero=None if linear else smallest)
     if any(floors.values()):
         points = sorted(floors.items())
         axes.plot(*zip(*points, strict=True), color=GREY, linewidth=0.9, linestyle=(0, (4, 2)))
@@ -100,9 +100,9 @@ def draw_panel(axes: Axes, rows: Sequence[Row], methods: Sequence[str]) -> None:
 
 
 def legend(figure: Figure, methods: Sequence[str], *, floor: bool) -> None:
-    """The methods in one line above the panels."""
+    """A legend of the methods in one line above the panels."""
     handles = [
-        Line2D([], [], linewidth=1.2, markersize=4, label=method, **look(method, methods))
+        Line2D([], [], linewidth=1.2, markersize=4, label=method, **line_style(method, methods))
         for method in methods
     ]
     if floor:

@@ -1,4 +1,4 @@
-"""Posteriors side by side: exact, PLI, APT and ABC, for few and for many observations."""
+"""Posteriors side by side: exact, PLI, APT and ABC, for few and many observations."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,11 +7,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pliant.bench.drawings.metrics import EXPERIMENT
-from pliant.bench.drawings.style import WIDTH, look, task_title
-from pliant.bench.evidence import Evidence, MissingRunsError, columns
+from pliant.bench.drawings.style import WIDTH, line_style, task_title
+from pliant.bench.results import GridResults, MissingRunsError
 from pliant.plots.density import smooth_surface
 from pliant.plots.pair_panels import Panel, plot_pair_panels
 from pliant.plots.style import BLACK, bare, new_figure, short_ticks, tint
+from pliant.problem.samples import as_row, as_table
 from pliant.tasks import get
 
 METHODS = ("PLI-MMD", "APT", "PMC-ABC-MMD")
@@ -20,16 +21,16 @@ _REFERENCE_SAMPLES = 5000
 _SHARES = (0.5, 0.9)
 
 
-def draw_slices(evidence: Evidence) -> Figure:
+def draw_slices(results: GridResults) -> Figure:
     """Gaussian location in the plane of its first two parameters: N = 2 above, N = 100 below."""
-    rows = {n_obs: _posteriors(evidence, "gaussian_location", n_obs) for n_obs in (2, 100)}
-    truth = _truth("gaussian_location")
+    rows = {n_obs: _posteriors(results, "gaussian_location", n_obs) for n_obs in (2, 100)}
+    truth = as_row(get("gaussian_location").truth)
     figure = new_figure(WIDTH, 3.9)
     grid = figure.subplots(2, len(METHODS) + 1, squeeze=False)
     for axes, label in zip(grid[0], rows[2], strict=True):
         axes.set_title(label, fontsize=8)
     for line, (n_obs, posteriors) in zip(grid, rows.items(), strict=True):
-        points = {label: columns(samples)[:, :2] for label, samples in posteriors.items()}
+        points = {label: as_table(samples)[1][:, :2] for label, samples in posteriors.items()}
         limits = [_limits(points, truth, axis) for axis in (0, 1)]
         for axes, (label, values) in zip(line, points.items(), strict=True):
             surface = smooth_surface(values[:, 0], values[:, 1], (limits[0], limits[1]), _SHARES)
@@ -49,20 +50,20 @@ def draw_slices(evidence: Evidence) -> Figure:
     return figure
 
 
-def draw_pairs(evidence: Evidence, task: str, n_obs: int) -> Figure:
-    """All pairs of parameters, one pair plot a method."""
-    posteriors = _posteriors(evidence, task, n_obs)
+def draw_pairs(results: GridResults, task: str, n_obs: int) -> Figure:
+    """All pairs of parameters, one pair plot per method."""
+    posteriors = _posteriors(results, task, n_obs)
     panels = [Panel(label, samples, _colour(label)) for label, samples in posteriors.items()]
     truth = {name: np.asarray(value) for name, value in get(task).truth.items()}
     title = f"{task_title(task)}, N = {n_obs}: regions of 50 % and 90 %"
     return plot_pair_panels(panels, truth=truth, title=title, width=WIDTH)
 
 
-def _posteriors(evidence: Evidence, task: str, n_obs: int) -> dict[str, Mapping[str, np.ndarray]]:
-    """Samples of the exact posterior, if it is known, and of every method, all of one seed."""
+def _posteriors(results: GridResults, task: str, n_obs: int) -> dict[str, Mapping[str, np.ndarray]]:
+    """Samples of the exact posterior, if known, and of each method, all for one seed."""
     found = {
         (run.method, run.seed): run
-        for run in evidence.runs
+        for run in results.runs
         if (run.experiment, run.task, run.n_obs) == (EXPERIMENT, task, n_obs)
     }
     seeds = [seed for _, seed in found if all((method, seed) in found for method in METHODS)]
@@ -76,19 +77,15 @@ def _posteriors(evidence: Evidence, task: str, n_obs: int) -> dict[str, Mapping[
     if exact.has_reference:
         reference = exact.reference(n_obs=n_obs, seed=seed, n=_REFERENCE_SAMPLES)
         posteriors[_REFERENCE] = {name: np.asarray(leaf) for name, leaf in reference.items()}
-    return posteriors | {method: evidence.samples(found[method, seed]) for method in METHODS}
+    return posteriors | {method: results.samples(found[method, seed]) for method in METHODS}
 
 
 def _colour(label: str) -> str:
-    return BLACK if label == _REFERENCE else look(label, METHODS)["color"]
-
-
-def _truth(task: str) -> np.ndarray:
-    return np.concatenate([np.ravel(value) for value in get(task).truth.values()])
+    return BLACK if label == _REFERENCE else line_style(label, METHODS)["color"]
 
 
 def _limits(points: Mapping[str, np.ndarray], truth: np.ndarray, axis: int) -> tuple[float, float]:
-    """What holds 99 % of every posterior, and the truth."""
+    """A range that holds 99 % of each posterior, and the truth."""
     ends = [np.quantile(values[:, axis], (0.005, 0.995)) for values in points.values()]
     low, high = min(np.min(ends), truth[axis]), max(np.max(ends), truth[axis])
     margin = 0.06 * (high - low)

@@ -1,4 +1,4 @@
-"""One colour and one marker for each method in all figures, and names for people."""
+"""Colours, markers and titles that all figures share."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 from pliant.plots.style import BLACK, BLUE, GREEN, GREY, VERMILLION
 
 WIDTH = 7.0
-"""Inches: the width of a page's text."""
+"""The width of a page's text, in inches."""
 
-_SKY, _ORANGE, _PURPLE = "#56B4E9", "#E69F00", "#CC79A7"  # of the same palette
+_SKY, _ORANGE, _PURPLE = "#56B4E9", "#E69F00", "#CC79A7"  # from the same palette
 _METHODS = {
     "PLI-MMD": (BLUE, "o"),
     "PLI-W": (_SKY, "s"),
@@ -36,12 +36,12 @@ METRICS = {
 
 
 def width_of(panels: int) -> float:
-    """Of a figure with so many panels abreast, in inches: the page's, or less for a few."""
+    """The width in inches of a figure with this many panels side by side."""
     return min(WIDTH, max(4.4, 1.2 + 1.4 * panels))
 
 
-def look(method: str, methods: Sequence[str]) -> dict[str, Any]:
-    """Colour and marker of a method; labels that Pliant does not know take the others in turn."""
+def line_style(method: str, methods: Sequence[str]) -> dict[str, Any]:
+    """Colour and marker of a method; unknown labels take spare styles in turn."""
     if method in _METHODS:
         colour, marker = _METHODS[method]
     else:
@@ -51,5 +51,5 @@ def look(method: str, methods: Sequence[str]) -> dict[str, Any]:
 
 
 def task_title(task: str) -> str:
-    """A task's name for people."""
+    """The title of a task."""
     return _TASKS.get(task, task)

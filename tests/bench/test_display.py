@@ -3,16 +3,16 @@ import io
 import pytest
 from rich.console import Console
 
-from pliant.bench.grid import read_grid
-from pliant.bench.perform import Outcome
+from pliant.bench.display import GridDisplay
+from pliant.bench.perform import RunOutcome
 from pliant.bench.time_left import TimeLeft
-from pliant.bench.view import View, closing_line
+from pliant.cli.grid import read_grid
 
 RUNS = list(read_grid("smoke").runs)
 
 
 def ended(run, seconds, *, failed=False):
-    return Outcome(run.name, seconds, "ValueError: no" if failed else "finished", failed)
+    return RunOutcome(run.name, seconds, "ValueError: no" if failed else "finished", failed)
 
 
 def test_the_time_left_is_that_of_runs_of_the_same_kind():
@@ -28,30 +28,25 @@ def test_the_time_left_is_that_of_runs_of_the_same_kind():
 
 
 def test_outside_of_a_terminal_every_run_is_a_line(capsys):
-    with View(RUNS[:3], finished=2, failed=1) as view:
-        view.started(RUNS[0])
-        view.started(RUNS[1])
-        view.ended(ended(RUNS[0], 5.0), 1)
-        view.ended(ended(RUNS[1], 7.0, failed=True), 1)
+    with GridDisplay(RUNS[:3], finished=2, failed=1) as display:
+        display.started(RUNS[0])
+        display.started(RUNS[1])
+        display.ended(ended(RUNS[0], 5.0), 1)
+        display.ended(ended(RUNS[1], 7.0, failed=True), 1)
     first, second = capsys.readouterr().out.splitlines()
     assert first == f"[4/6] {RUNS[0].name}: finished, 5 s; about 10 s left"
     assert second == f"[5/6] {RUNS[1].name}: FAILED: ValueError: no, 7 s; about 6 s left"
-    assert (view.finished, view.failed) == (3, 2)
+    assert (display.finished, display.failed) == (3, 2)
 
 
-def test_the_live_view_names_what_runs_and_what_failed():
-    view = View(RUNS[:3], finished=0, failed=0)
-    view.started(RUNS[0])
-    view.started(RUNS[1])
-    view.ended(ended(RUNS[0], 5.0, failed=True), 1)
+def test_the_live_display_names_what_runs_and_what_failed():
+    display = GridDisplay(RUNS[:3], finished=0, failed=0)
+    display.started(RUNS[0])
+    display.started(RUNS[1])
+    display.ended(ended(RUNS[0], 5.0, failed=True), 1)
     console = Console(file=io.StringIO(), width=120)
-    console.print(view)
+    console.print(display)
     head, *_, last = console.file.getvalue().splitlines()
     assert head.startswith("1/3  0 finished  1 failed  1 running  about 10 s left")
     assert RUNS[1].name in console.file.getvalue()
     assert last.startswith(f"{RUNS[0].name}: ValueError: no")
-
-
-def test_the_last_line_leaves_out_what_there_is_none_of():
-    assert closing_line(3, 0, 0) == "3 runs finished."
-    assert closing_line(1, 2, 4) == "1 run finished, 2 failed, 4 to do."

@@ -1,4 +1,4 @@
-"""Values of a grid file, each checked with a message that names the file and the key."""
+"""Checks of the values in a grid file; each message names the file and the key."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -7,8 +7,8 @@ from pliant.cli.choices import DISCREPANCIES, FAMILIES, closest
 
 NAMED = {"discrepancy": DISCREPANCIES, "family": FAMILIES}
 INTEGERS = {"rounds": 1, "n_particles": 1, "n_draws": 1, "window": 1, "partition": 0}
-"""Options that are integers, and the smallest that makes sense. ``partition`` is the number of
-reference sets for the partition function; 0 leaves it out."""
+"""Options that are integers, with their minima. ``partition`` is the number of reference sets for
+the partition function; 0 disables it."""
 NUMBERS = ("beta", "epsilon", "alpha")
 OPTIONS = (*NAMED, *INTEGERS, *NUMBERS)
 
@@ -30,14 +30,14 @@ class Place:
         return f"{self._file}: {'.'.join(self._keys)}" if self._keys else self._file
 
     def error(self, expected: str, value: Any, hint: str = "") -> GridError:
-        """The mistake that something else than expected is there."""
+        """The error that another value was expected here."""
         return GridError(f"{self}: expected {expected}, got {value!r}.{hint}")
 
 
 def table(
     place: Place, value: Any, allowed: Collection[str] = (), *, needed: Collection[str] = ()
 ) -> Mapping[str, Any]:
-    """A table that has all the keys that are needed, and no other than the allowed ones."""
+    """A table that has all needed keys and only allowed ones."""
     if not isinstance(value, dict):
         raise place.error("a table", value)
     for key in value if allowed else ():
@@ -52,12 +52,12 @@ def table(
 
 
 def as_list(value: Any) -> list[Any]:
-    """A single value is a list of one."""
+    """The value, if it is a list, or else a list of it."""
     return value if isinstance(value, list) else [value]
 
 
 def listed(place: Place, value: Any) -> list[Any]:
-    """A list, or a single value, in which nothing is there twice."""
+    """The value as a list without duplicates."""
     values = as_list(value)
     if any(values.count(entry) > 1 for entry in values):
         raise place.error("every value once", value)
@@ -65,31 +65,31 @@ def listed(place: Place, value: Any) -> list[Any]:
 
 
 def names(place: Place, value: Any, allowed: Collection[str]) -> list[str]:
-    """A list of some names."""
+    """The value as a list of allowed names."""
     return [name_of(place, entry, allowed) for entry in listed(place, value)]
 
 
 def integers(place: Place, value: Any, *, at_least: int) -> list[int]:
-    """A list of integers that are large enough."""
+    """The value as a list of integers of at least ``at_least``."""
     return [integer(place, entry, at_least=at_least) for entry in listed(place, value)]
 
 
 def integer(place: Place, value: Any, *, at_least: int) -> int:
-    """An integer that is large enough."""
+    """An integer of at least ``at_least``."""
     if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
         raise place.error(f"an integer of at least {at_least}", value)
     return value
 
 
 def boolean(place: Place, value: Any) -> bool:
-    """Yes or no."""
+    """True or false."""
     if not isinstance(value, bool):
         raise place.error("true or false", value)
     return value
 
 
 def name_of(place: Place, value: Any, allowed: Collection[str]) -> str:
-    """One of some names."""
+    """One of the allowed names."""
     if not isinstance(value, str) or value not in allowed:
         raise place.error(", ".join(allowed), value, closest(str(value), allowed))
     return value
@@ -98,14 +98,14 @@ def name_of(place: Place, value: Any, allowed: Collection[str]) -> str:
 def option(
     place: Place, value: Any, allowed: Collection[str], method: str, *, also: Collection[str] = ()
 ) -> None:
-    """An option of a method with a value of the right type.
+    """Check that the method has the option and that the value has the right type.
 
     Args:
-        place: Its key.
-        value: What is there.
-        allowed: What the method has.
-        method: Its name, for the message.
-        also: Other keys that are allowed beside it.
+        place: The key of the option.
+        value: The value.
+        allowed: The method's options.
+        method: The method's name, for the message.
+        also: Other keys that may stand beside it.
     """
     key = str(place).rpartition(".")[2]
     known = [name for name in OPTIONS if name in allowed]

@@ -1,37 +1,42 @@
-"""A grid file: TOML -> runs with stable names, checked whole before anything runs.
+"""Read a grid file: TOML becomes runs with their methods, all checked before the first one.
 
 ```toml
-samples = 1000                        # of each posterior, for its metrics
-classify = false                      # whether to compute C2ST, which takes long
+samples = 1000                        # posterior samples for the metrics
+classify = false                      # whether to compute C2ST, which is slow
 
-[methods.PLI-MMD]                     # a label, and what it stands for
+[methods.PLI-MMD]                     # a label, and the method with its options
 method = "pli"
 n_particles = 2000
 
-[[methods.PLI-MMD.when]]              # other options for a task, or numbers of observations
+[[methods.PLI-MMD.when]]              # other options for some tasks or numbers of observations
 task = "furuta"
 n_particles = 500
 
-[[experiment]]                        # every combination of the lists is a run
+[[experiment]]                        # one run per combination of the lists
 name = "accuracy"
 tasks = ["slcp", "furuta"]
 n_obs = [2, 100]
 seeds = [0, 1]
 methods = ["PLI-MMD"]
-options = { epsilon = [0.5, 1.0] }    # may be left out; for all its methods, whatever they say
-snapshots = 500                       # samples that are kept of every round; none by default
+options = { epsilon = [0.5, 1.0] }    # optional; override those of the methods
+snapshots = 500                       # optional; posterior samples to keep per round
 ```
 """
 
+import dataclasses
 import itertools
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from pliant.bench.grid_values import (
+from pliant.bench.folders import GRID
+from pliant.bench.plan import Grid, Run
+from pliant.cli.choices import METHODS, build_method, closest, option_names
+from pliant.cli.errors import UserError
+from pliant.cli.grid_values import (
     GridError,
     Place,
     as_list,
@@ -44,23 +49,13 @@ from pliant.bench.grid_values import (
     option,
     table,
 )
-from pliant.bench.plan import Run, build
-from pliant.cli.choices import METHODS, closest, option_names
-from pliant.cli.errors import UserError
+from pliant.methods.base import AbstractMethod
 from pliant.tasks import names as task_names
+from pliant.weighting.partition import PartitionFunction
 
 _GRID_KEYS = ("samples", "classify", "methods", "experiment")
 _EXPERIMENT_KEYS = ("name", "tasks", "n_obs", "seeds", "methods", "options", "snapshots")
 _SAMPLES = 10_000  # as the paper
-
-
-@dataclass(frozen=True)
-class Grid:
-    """The runs of a grid file."""
-
-    name: str
-    text: str
-    runs: tuple[Run, ...]
 
 
 def shipped() -> tuple[str, ...]:
@@ -76,7 +71,7 @@ def read_grid(source: str) -> Grid:
         source: The path of a TOML file, or the name of a shipped grid.
 
     Raises:
-        GridError: If there is no such grid, or for the first mistake in it.
+        GridError: If there is no such grid, or at the first mistake in it.
     """
     path = Path(source)
     if not path.is_file() and source in shipped():
@@ -84,17 +79,29 @@ def read_grid(source: str) -> Grid:
         return parse_grid(text, f"{source}.toml")
     if not path.is_file():
         raise GridError(
-            f"{source}: there is no such file, and no such grid; those that come with Pliant are "
-            f"{', '.join(shipped())}.{closest(source, shipped())}"
+            f"{source}: there is no such file, and no grid of that name. Pliant's own "
+            f"are {', '.join(shipped())}.{closest(source, shipped())}"
         )
     return parse_grid(path.read_text(), source)
 
 
-def parse_grid(text: str, name: str) -> Grid:
-    """The runs of a grid's text; ``name`` is what messages call it.
+def read_grid_of(out: Path) -> Grid:
+    """The grid that was last run in a folder.
 
     Raises:
-        GridError: One line with the file, the key, what was expected and what came.
+        UserError: If there is none.
+    """
+    path = out / GRID
+    if not path.is_file():
+        raise UserError(f"{out} holds no grid (there is no {GRID} in it): see pliant bench run.")
+    return parse_grid(path.read_text(), str(path))
+
+
+def parse_grid(text: str, name: str) -> Grid:
+    """The runs of a grid's text; messages call it ``name``.
+
+    Raises:
+        GridError: At the first mistake; the message names the file, the key and the expected value.
     """
     root = Place(name)
     try:
@@ -110,15 +117,20 @@ def parse_grid(text: str, name: str) -> Grid:
     experiments = data["experiment"]
     if not isinstance(experiments, list) or not experiments:
         raise (root / "experiment").error("one table [[experiment]] or more", experiments)
-    runs = [
+    settings = [
         run
         for index, experiment in enumerate(experiments, start=1)
-        for run in _expand(
-            root / f"experiment {index}", experiment, methods, samples=samples, classify=classify
-        )
+        for run in _expand(root / f"experiment {index}", experiment, methods)
     ]
-    _check_runs(root, runs, methods)
-    return Grid(name, text, tuple(runs))
+    built = _build_methods(root, settings, methods)
+    runs = tuple(
+        Run(**run, samples=samples, classify=classify, built_method=method)
+        for run, method in zip(settings, built, strict=True)
+    )
+    for run_name, count in Counter(run.name for run in runs).items():
+        if count > 1:
+            raise GridError(f"{root}: experiment: {run_name} is there twice.")
+    return Grid(name, text, runs)
 
 
 def _check_method(place: Place, label: str, entry: Any) -> None:
@@ -149,10 +161,8 @@ def _check_options(
             option(place / key, value, allowed, method, also=but)
 
 
-def _expand(
-    place: Place, entry: Any, methods: Mapping[str, Any], *, samples: int, classify: bool
-) -> Iterator[Run]:
-    """All combinations of an experiment's lists."""
+def _expand(place: Place, entry: Any, methods: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The settings of an experiment's runs: all combinations of its lists."""
     table(place, entry, _EXPERIMENT_KEYS, needed=_EXPERIMENT_KEYS[:5])
     name = entry["name"]
     if not isinstance(name, str) or not name.isidentifier():
@@ -172,22 +182,20 @@ def _expand(
     extras = [dict(zip(axes, chosen, strict=True)) for chosen in itertools.product(*axes.values())]
     for task, label, n, seed in itertools.product(tasks, labels, n_obs, seeds):
         for extra in extras:
-            yield Run(
-                experiment=name,
-                task=task,
-                method=label,
-                n_obs=n,
-                seed=seed,
-                varied=extra,
-                options={**_options(methods[label], task, n), **fixed, **extra},
-                samples=samples,
-                classify=classify,
-                snapshots=snapshots,
-            )
+            yield {
+                "experiment": name,
+                "task": task,
+                "method": label,
+                "n_obs": n,
+                "seed": seed,
+                "varied": extra,
+                "options": {**_options(methods[label], task, n), **fixed, **extra},
+                "snapshots": snapshots,
+            }
 
 
 def _options(entry: Mapping[str, Any], task: str, n_obs: int) -> dict[str, Any]:
-    """The method's options for a task and a number of observations; later exceptions win."""
+    """The method's options for a task and a number of observations; the last exception wins."""
     options = {key: value for key, value in entry.items() if key != "when"}
     for exception in entry.get("when", []):
         tasks = exception.get("task", task)
@@ -197,24 +205,34 @@ def _options(entry: Mapping[str, Any], task: str, n_obs: int) -> dict[str, Any]:
     return options
 
 
-def _check_runs(root: Place, runs: list[Run], methods: Mapping[str, Any]) -> None:
-    """Build every method once, as options may be out of range; and look for runs given twice."""
-    built: set[str] = set()
-    seen: set[str] = set()
-    for run in runs:
-        if run.name in seen:
-            raise GridError(f"{root}: experiment: {run.name} is there twice.")
-        seen.add(run.name)
-        what = repr((run.options, run.n_obs))
-        if what in built:
+def _build_methods(
+    root: Place, runs: list[dict[str, Any]], methods: Mapping[str, Any]
+) -> list[AbstractMethod]:
+    """The method of each run; runs with equal options share one.
+
+    Raises:
+        GridError: If an option is out of range.
+    """
+    built: dict[str, AbstractMethod] = {}
+    keys = [repr((run["options"], run["n_obs"])) for run in runs]
+    for key, run in zip(keys, runs, strict=True):
+        if key in built:
             continue
-        built.add(what)
         try:
-            build(run)
+            built[key] = _build(run["options"], run["n_obs"])
         except (TypeError, ValueError, UserError) as error:
-            key, _, rest = str(error).splitlines()[0].partition(":")
-            mine = _options(methods[run.method], run.task, run.n_obs)
-            place = root / "methods" / run.method
-            if mine.get(key) != run.options.get(key):
-                place = root / f"experiment {run.experiment}" / "options"
-            raise GridError(f"{place / key}:{rest}" if rest else f"{place}: {key}") from error
+            option, _, rest = str(error).splitlines()[0].partition(":")
+            own = _options(methods[run["method"]], run["task"], run["n_obs"])
+            place = root / "methods" / run["method"]
+            if own.get(option) != run["options"].get(option):
+                place = root / f"experiment {run['experiment']}" / "options"
+            raise GridError(f"{place / option}:{rest}" if rest else f"{place}: {option}") from error
+    return [built[key] for key in keys]
+
+
+def _build(options: Mapping[str, Any], n_obs: int) -> AbstractMethod:
+    choices: dict[str, Any] = {"discrepancy": None, "family": None, "epsilon": None, **options}
+    n_sets = choices.pop("partition", 0)
+    built: Any = build_method(choices.pop("method"), n_obs, **choices)
+    partition = {"partition": PartitionFunction(n_sets=n_sets)} if n_sets else {}
+    return dataclasses.replace(built, **partition)

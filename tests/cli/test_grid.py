@@ -1,15 +1,17 @@
 import dataclasses
+import hashlib
+import pickle
 import re
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from pliant.bench.grid import parse_grid, read_grid, shipped
-from pliant.bench.grid_values import GridError
-from pliant.bench.plan import build
+import pliant
 from pliant.cli import app
 from pliant.cli.choices import METHODS
+from pliant.cli.grid import parse_grid, read_grid, shipped
+from pliant.cli.grid_values import GridError
 from pliant.tasks import names
 
 GRID = """
@@ -81,7 +83,7 @@ def test_lists_of_options_are_varied_and_single_values_are_not():
         {"epsilon": 1.0, "partition": 7},
     ]
     assert all(run.options["rounds"] == 4 and run.snapshots == 20 for run in runs)
-    methods = [build(run) for run in runs]
+    methods = [run.built_method for run in runs]
     assert [method.schedule.epsilon for method in methods] == [0.5, 0.5, 1.0, 1.0]
     assert [method.partition and method.partition.n_sets for method in methods] == [None, 7] * 2
 
@@ -97,6 +99,31 @@ def test_names_are_stable_and_tell_all_settings_apart():
         dataclasses.replace(run, snapshots=5),
     ]
     assert len({run.name, *(other.name for other in others)}) == 5
+
+
+def test_methods_are_built_once_and_survive_pickling():
+    runs = parse_grid(GRID, "grid.toml").runs
+    first, second = (run for run in runs if (run.method, run.task, run.n_obs) == ("ABC", "slcp", 2))
+    assert first.seed != second.seed
+    assert first.built_method is second.built_method
+    assert first.built_method == pliant.PMCABC(alpha=0.2)
+    for run in runs:
+        again = pickle.loads(pickle.dumps(run))
+        assert again.name == run.name
+        assert again.built_method == run.built_method
+
+
+SHIPPED = {
+    "lite": "cdf5f1126aff2e284ae7d135f8e473df86686cfdeead124025b0a0066f7f2f74",
+    "smoke": "67d5c6cf38cd016220063b9cdcae10bcdbad0e4d406778a232fd47cbfe8d9797",
+}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_runs_keep_their_names(name):
+    """A grid that was begun with an earlier version is resumed by this one."""
+    text = "\n".join(run.name for run in read_grid(name).runs)
+    assert hashlib.sha256(text.encode()).hexdigest() == SHIPPED[name]
 
 
 TYPOS = {

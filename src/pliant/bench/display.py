@@ -1,4 +1,4 @@
-"""What ``pliant bench run`` shows: a live view on a terminal, and plain lines elsewhere."""
+"""The progress of ``pliant bench run``: a live display on a terminal, plain lines elsewhere."""
 
 import sys
 import time
@@ -11,22 +11,21 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from pliant.bench.perform import Outcome
+from pliant.bench.perform import RunOutcome
 from pliant.bench.plan import Run
 from pliant.bench.time_left import TimeLeft
-from pliant.cli.report import counted
 from pliant.run.progress import duration
 
 _SHOWN_FAILURES = 5
 
 
-class View:
-    """Running, finished and failed runs, and the time left. Use it in a ``with`` block.
+class GridDisplay:
+    """Shows running, finished and failed runs and the time left. Use it in a ``with`` block.
 
     Args:
-        waiting: The runs that will be performed.
-        finished: How many are finished already.
-        failed: How many have failed before, and are left so.
+        waiting: The runs to perform.
+        finished: The number of runs that are finished already.
+        failed: The number of runs that failed before and are not retried.
     """
 
     def __init__(self, waiting: list[Run], finished: int, failed: int):
@@ -34,7 +33,7 @@ class View:
         self.finished, self.failed = finished, failed
         self._left = TimeLeft(waiting)
         self._running: dict[str, float] = {}
-        self._failures: list[Outcome] = []
+        self._failures: list[RunOutcome] = []
         console = Console(file=sys.stderr)
         self._live = (
             Live(console=console, get_renderable=self.__rich__, refresh_per_second=2)
@@ -57,11 +56,11 @@ class View:
             self._live.stop()
 
     def started(self, run: Run) -> None:
-        """A worker has begun with a run."""
+        """Show a run that a worker has started."""
         self._running[run.name] = time.monotonic()
 
-    def ended(self, outcome: Outcome, workers: int) -> None:
-        """A run is finished or has failed, while there are so many workers."""
+    def ended(self, outcome: RunOutcome, workers: int) -> None:
+        """Show a run that finished or failed, and update the time left."""
         del self._running[outcome.name]
         self._left.ended(outcome, workers)
         if outcome.failed:
@@ -93,10 +92,3 @@ class View:
             for failure in self._failures[-_SHOWN_FAILURES:]
         ]
         return Group(head, ProgressBar(self._total, done, width=60), table, *failures)
-
-
-def closing_line(finished: int, failed: int, waiting: int) -> str:
-    """How the grid stands, in words."""
-    parts = [counted(finished, "run") + " finished"]
-    parts += [f"{failed} failed"] * bool(failed) + [f"{waiting} to do"] * bool(waiting)
-    return ", ".join(parts) + "."

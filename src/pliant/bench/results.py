@@ -1,33 +1,30 @@
-"""What figures are drawn from: the rows of the table, and what is in the folders of runs."""
+"""The results of a grid, read from its folder: table rows, histories and samples."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from pliant._files import read_arrays, read_json
-from pliant.bench.collect import Row, rows_of, summary_of
+from pliant.bench.collect import rows_of, summary_of
 from pliant.bench.folders import SAMPLES, SNAPSHOTS, run_folder, state
-from pliant.bench.grid import Grid
-from pliant.bench.plan import Run
+from pliant.bench.plan import Grid, Run
 from pliant.run.history import History
 
 Samples = Mapping[str, np.ndarray]
 
 
 class MissingRunsError(Exception):
-    """A figure cannot be drawn; the text says which runs it wants."""
+    """A figure cannot be drawn; the text says which runs it needs."""
 
 
-class Evidence:
+class GridResults:
     """The finished runs of a grid.
 
     Args:
         out: The folder of the grid.
-        grid: Its runs; those that are not finished are left out.
+        grid: The grid; unfinished runs are left out.
     """
 
     def __init__(self, out: Path, grid: Grid):
@@ -40,8 +37,8 @@ class Evidence:
         """The finished runs that pass a test.
 
         Args:
-            wanted: The runs in words, for the message.
-            test: Which runs they are.
+            wanted: A description of the runs, for the message.
+            test: Selects the runs.
 
         Raises:
             MissingRunsError: If there are none.
@@ -52,30 +49,19 @@ class Evidence:
         return found
 
     def history(self, run: Run) -> History:
-        """One row a round."""
+        """The history of a run, one row per round."""
         return History(read_json(run_folder(self._out, run) / "history.json"))
 
     def samples(self, run: Run) -> dict[str, np.ndarray]:
-        """Of the posterior, by name."""
+        """Posterior samples of a run, by name."""
         return read_arrays(run_folder(self._out, run) / SAMPLES)
 
     def snapshots(self, run: Run) -> dict[int, dict[str, np.ndarray]]:
-        """Samples after each round."""
+        """Posterior samples after each round."""
         paths = sorted((run_folder(self._out, run) / SNAPSHOTS).glob("[0-9]*.npz"))
         return {int(path.stem): read_arrays(path) for path in paths}
 
 
-def varied(row: Row) -> dict[str, Any]:
-    """The options of a row that its experiment varies."""
-    return json.loads(row["options"]) if row["options"] else {}
-
-
 def in_order(values: Sequence[Any]) -> list[Any]:
-    """Every value once, in the order in which they first appear."""
+    """The distinct values in order of first appearance."""
     return list(dict.fromkeys(values))
-
-
-def columns(samples: Samples) -> Float[np.ndarray, "n d"]:
-    """Samples by name as one table."""
-    arrays = [np.asarray(array, float) for array in samples.values()]
-    return np.concatenate([array.reshape(len(array), -1) for array in arrays], axis=1)

@@ -1,0 +1,50 @@
+# The public names, once: `__init__.py` loads them from here when they are first used.
+from . import metrics as metrics
+from . import plots as plots
+from . import tasks as tasks
+from .densities.base import AbstractFamily as AbstractFamily
+from .densities.embeddings import Concatenation as Concatenation
+from .densities.embeddings import DeepSet as DeepSet
+from .densities.gaussian import Gaussian as Gaussian
+from .densities.mixture import GaussianMixture as GaussianMixture
+from .densities.spline_flow import SplineFlow as SplineFlow
+from .densities.training import Training as Training
+from .discrepancies.base import AbstractDiscrepancy as AbstractDiscrepancy
+from .discrepancies.energy import Energy as Energy
+from .discrepancies.euclidean import Euclidean as Euclidean
+from .discrepancies.likelihood_kl import LikelihoodKL as LikelihoodKL
+from .discrepancies.mmd import MMD as MMD
+from .discrepancies.random_features import RandomFeatureMMD as RandomFeatureMMD
+from .discrepancies.ratio_kl import RatioKL as RatioKL
+from .discrepancies.sliced_wasserstein import SlicedWasserstein as SlicedWasserstein
+from .discrepancies.wasserstein import Wasserstein as Wasserstein
+from .methods.abc.mh import MHABC as MHABC
+from .methods.abc.pmc import PMCABC as PMCABC
+from .methods.abc.rejection import RejectionABC as RejectionABC
+from .methods.abc.smc import SMCABC as SMCABC
+from .methods.apt import APT as APT
+from .methods.base import AbstractMethod as AbstractMethod
+from .methods.pli import PLI as PLI
+from .problem.problem import Problem as Problem
+from .run.infer import infer as infer
+from .run.infer import resume as resume
+from .run.posterior import Posterior as Posterior
+from .run.result import Result as Result
+from .run.result import load as load
+from .simulators.base import AbstractSimulator as AbstractSimulator
+from .simulators.command import CommandSimulator as CommandSimulator
+from .simulators.python import PythonSimulator as PythonSimulator
+from .tasks.base import AbstractTask as AbstractTask
+from .weighting.kernels import EpanechnikovKernel as EpanechnikovKernel
+from .weighting.kernels import ExponentialKernel as ExponentialKernel
+from .weighting.kernels import GaussianKernel as GaussianKernel
+from .weighting.kernels import UniformKernel as UniformKernel
+from .weighting.partition import PartitionFunction as PartitionFunction
+from .weighting.schedules.base import AbstractSchedule as AbstractSchedule
+from .weighting.schedules.ess import EffectiveSampleSize as EffectiveSampleSize
+from .weighting.schedules.fixed import Fixed as Fixed
+from .weighting.schedules.quantile import Quantile as Quantile
+from .weighting.schedules.trust_region import TrustRegion as TrustRegion
+
+__all__: list[str]
+__version__: str
