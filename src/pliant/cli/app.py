@@ -147,7 +147,7 @@ def show(folder: options.SavedFolder) -> None:
 def evaluate(
     folder: options.RunFolder,
     n_samples: options.NSamples = 10_000,
-    traceback: options.EvalTraceback = False,
+    traceback: options.Traceback = False,
 ) -> None:
     """Score a saved run against the exact posterior, the truth and the data."""
     with mistakes(traceback=traceback):

@@ -8,7 +8,6 @@ import typer
 from pliant.cli.choices import DISCREPANCIES, FAMILIES, METHODS, listed, one_of
 
 _PROBLEM, _METHOD, _BUDGET, _WORKERS, _OUTPUT = "Problem", "Method", "Budget", "Workers", "Output"
-_GENERAL = "Options"
 _NO_VALUE = " "  # typer would write <bool> behind a flag
 
 
@@ -181,8 +180,5 @@ Traceback = Annotated[
 
 NSamples = Annotated[
     int,
-    _option(_GENERAL, "N", "Number of samples of the posterior and of the exact one.", "10000"),
-]
-EvalTraceback = Annotated[
-    bool, _option(_GENERAL, _NO_VALUE, "Show the Python traceback of an error.", flag="traceback")
+    _option(_OUTPUT, "N", "Number of samples of the posterior and of the exact one.", "10000"),
 ]

@@ -9,14 +9,12 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from pliant.plots.density import smooth_curve, smooth_surface
+from pliant.plots.density import smooth_curve
+from pliant.plots.regions import axis_limits, draw_regions
 from pliant.plots.style import BLACK, bare, new_figure, short_ticks, tint
 from pliant.problem.samples import as_row, as_table
 
 _ACROSS = 2
-_SHARES = (0.5, 0.9)
-_QUANTILES = (0.005, 0.995)
-_MARGIN = 0.06  # of the range, on either side
 
 
 class Panel(NamedTuple):
@@ -55,26 +53,17 @@ def plot_pair_panels(
     if truth is not None and set(truth) != set(names):
         raise ValueError(f"truth: expected the parameters {names}, got {list(truth)}.")
     true = None if truth is None else as_row(truth, names)
-    limits = [_limits([values[:, i] for _, values in tables], true, i) for i in range(len(labels))]
+    values = [table for _, table in tables]
+    limits = [axis_limits(values, true, column) for column in range(len(labels))]
     down = -(-len(panels) // _ACROSS)
     figure = new_figure(width, width / _ACROSS * down + 0.2)
     parts = figure.subfigures(down, _ACROSS, squeeze=False)
-    for part, panel, (_, values) in zip(parts.flat, panels, tables, strict=False):
+    for part, panel, table in zip(parts.flat, panels, values, strict=False):
         part.suptitle(panel.title, fontsize=8, color=panel.colour, fontweight="bold")
-        _draw(part, labels, values, panel.colour, limits, true)
+        _draw(part, labels, table, panel.colour, limits, true)
     if title is not None:
         figure.suptitle(title, fontsize=8)
     return figure
-
-
-def _limits(columns: list[np.ndarray], truth: np.ndarray | None, index: int) -> tuple[float, float]:
-    """A range that holds 99 % of each posterior and the truth, with a margin."""
-    ends = [np.quantile(column[np.isfinite(column)], _QUANTILES) for column in columns]
-    if truth is not None:
-        ends.append(np.repeat(truth[index], 2))
-    low, high = float(np.min(ends)), float(np.max(ends))
-    margin = _MARGIN * (high - low) or 1e-3
-    return low - margin, high + margin
 
 
 def _draw(
@@ -101,13 +90,7 @@ def _draw(
             axes.spines["left"].set_visible(False)
         else:
             pair = limits[column], limits[row]
-            surface = smooth_surface(values[:, column], values[:, row], pair, _SHARES)
-            if 0 < surface.levels[0] < surface.levels[1]:  # not all samples in one cell
-                tops = [*surface.levels, max(surface.density.max(), surface.levels[1]) * 1.01]
-                axes.contourf(
-                    *surface[:3], levels=tops, colors=[tint(colour, 0.3), tint(colour, 0.7)]
-                )
-            axes.set_ylim(*limits[row])
+            draw_regions(axes, values[:, column], values[:, row], pair, colour=colour)
         axes.set_xlim(*limits[column])
         if truth is not None:
             _mark(axes, float(truth[column]), None if row == column else float(truth[row]))

@@ -10,14 +10,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from pliant.plots.density import Surface, smooth_curve, smooth_surface
+from pliant.plots.density import smooth_curve
+from pliant.plots.regions import DARK, LIGHT, axis_limits, draw_regions
 from pliant.plots.style import BLACK, BLUE, VERMILLION, bare, new_figure, short_ticks, tint
 from pliant.problem.samples import as_table
 
 _MOST_COLUMNS = 12
-_SHARES = (0.5, 0.9)
-_QUANTILES = (0.005, 0.995)
-_MARGIN = 0.08  # of the range, on either side
 _HIGHEST = 5  # a peak is cut at this multiple of the other one, to keep both visible
 
 
@@ -102,7 +100,8 @@ def _draw(labels: list[str], data: _PairData, notes: list[str]) -> Figure:
     side = 3.2 if n == 1 else max(1.15, min(2.0, 9.0 / n))
     figure = new_figure(max(4.2, n * side), max(3.0, n * side))
     grid = figure.subplots(n, n, squeeze=False)
-    limits = [_limits(data, column) for column in range(n)]
+    tables = [data.posterior] if data.reference is None else [data.posterior, data.reference]
+    limits = [axis_limits(tables, data.truth, column) for column in range(n)]
     for row in range(n):
         for column in range(n):
             axes = grid[row, column]
@@ -119,20 +118,6 @@ def _draw(labels: list[str], data: _PairData, notes: list[str]) -> Figure:
     if notes:
         figure.suptitle("; ".join(notes), fontsize=9)
     return figure
-
-
-def _limits(data: _PairData, column: int) -> tuple[float, float]:
-    """A range that holds 99 % of posterior and reference, and the truth, with a margin."""
-    ends = [np.quantile(data.posterior[:, column], _QUANTILES)]
-    if data.reference is not None:
-        ends.append(np.quantile(data.reference[:, column], _QUANTILES))
-    if data.truth is not None:
-        ends.append(np.repeat(data.truth[column], 2))
-    low, high = float(np.min(ends)), float(np.max(ends))
-    margin = _MARGIN * (high - low)
-    if margin <= 1e-9 * max(abs(low), abs(high)):
-        margin = 1e-3 * max(abs(low), 1.0)  # a constant parameter
-    return low - margin, high + margin
 
 
 def _draw_marginal(axes: Axes, data: _PairData, column: int, limits: tuple[float, float]) -> None:
@@ -157,24 +142,12 @@ def _draw_pair(
     y: int,
     limits: tuple[tuple[float, float], tuple[float, float]],
 ) -> None:
-    surface = _surface(data.posterior, x, y, limits)
-    if surface is not None:
-        tops = [*surface.levels, max(surface.density.max(), surface.levels[-1]) * 1.01]
-        colours = [tint(BLUE, 0.28), tint(BLUE, 0.65)]
-        axes.contourf(*surface[:3], levels=tops, colors=colours)
-    exact = None if data.reference is None else _surface(data.reference, x, y, limits)
-    if exact is not None:
-        axes.contour(*exact[:3], levels=exact.levels, colors=VERMILLION, linewidths=0.7)
+    draw_regions(axes, data.posterior[:, x], data.posterior[:, y], limits, colour=BLUE)
+    if data.reference is not None:
+        exact = data.reference[:, x], data.reference[:, y]
+        draw_regions(axes, *exact, limits, colour=VERMILLION, filled=False)
     if data.truth is not None:
         axes.plot(data.truth[x], data.truth[y], "+", color=BLACK, markersize=6, markeredgewidth=1)
-    axes.set_xlim(*limits[0])
-    axes.set_ylim(*limits[1])
-
-
-def _surface(samples: np.ndarray, x: int, y: int, limits: Any) -> Surface | None:
-    """The density; None if its levels coincide, as with all samples in one cell."""
-    surface = smooth_surface(samples[:, x], samples[:, y], limits, _SHARES)
-    return surface if 0 < surface.levels[0] < surface.levels[1] else None
 
 
 def _label(axes: Axes, labels: list[str], row: int, column: int, n: int) -> None:
@@ -198,8 +171,8 @@ def _label(axes: Axes, labels: list[str], row: int, column: int, n: int) -> None
 
 
 def _legend(figure: Figure, corner: Axes, data: _PairData) -> None:
-    handles: list[Any] = [Patch(color=tint(BLUE, 0.65), label="posterior, 50 %")]
-    handles.append(Patch(color=tint(BLUE, 0.28), label="posterior, 90 %"))
+    handles: list[Any] = [Patch(color=tint(BLUE, DARK), label="posterior, 50 %")]
+    handles.append(Patch(color=tint(BLUE, LIGHT), label="posterior, 90 %"))
     if len(figure.axes) == 1:
         handles = [Patch(color=tint(BLUE, 0.35), label="posterior")]
     if data.reference is not None:

@@ -2,21 +2,16 @@
 
 import hashlib
 import json
-import os
-import tempfile
 import warnings
-import zipfile
-import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pliant._files import cache_folder
+from pliant._files import cache_folder, read_arrays, write_arrays
 
 _KEY = "__key__"
-_UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
 def cached(
@@ -41,7 +36,8 @@ def cached(
     if samples is None:
         samples = compute()
         try:
-            _write(path, text, samples)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_arrays(path, {_KEY: text, **samples})
         except OSError as error:
             warnings.warn(
                 f"The reference could not be stored in {path.parent} ({error}) and will be "
@@ -53,24 +49,10 @@ def cached(
 
 def _read(path: Path, text: str, n: int) -> dict[str, np.ndarray] | None:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            samples = {name: file[name] for name in file.files}
-    except _UNREADABLE:
+        samples = read_arrays(path)
+    except (FileNotFoundError, ValueError):
         return None
     if str(samples.pop(_KEY, "")) != text or not samples:
         return None
     good = all(a.shape[:1] == (n,) and np.all(np.isfinite(a)) for a in samples.values())
     return samples if good else None
-
-
-def _write(path: Path, text: str, samples: Mapping[str, np.ndarray]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            arrays: dict[str, Any] = {_KEY: np.array(text), **samples}
-            np.savez(file, **arrays)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -15,7 +15,7 @@ from pliant.bench.drawings.metrics import EXPERIMENT, draw_panel
 from pliant.bench.drawings.style import WIDTH, line_style
 from pliant.bench.plan import Run
 from pliant.bench.results import GridResults, Samples, in_order
-from pliant.plots.density import smooth_surface
+from pliant.plots.regions import DARK, LIGHT, draw_regions
 from pliant.plots.style import BLACK, bare, new_figure, short_ticks, tint
 from pliant.plots.trajectories import draw_trajectories
 from pliant.tasks import get
@@ -26,7 +26,6 @@ _SHOWN_ROUNDS = 4
 _DRAWS = 200  # posterior draws per plot of motions
 _SECONDS = np.arange(1, 101) * 0.01
 _STATE_SEED = 3  # of the initial state of all motions
-_SHARES = (0.5, 0.9)
 
 
 def draw_furuta(results: GridResults) -> Figure:
@@ -69,12 +68,8 @@ def _draw_plane(axes: Axes, task: FurutaTask, samples: Samples, colour: str) -> 
     """Regions of g and m_p on the prior's range."""
     prior: dict[str, Any] = task.prior
     bounds = [(float(prior[name].low), float(prior[name].high)) for name in ("g", "m_p")]
-    surface = smooth_surface(samples["g"], samples["m_p"], (bounds[0], bounds[1]), _SHARES)
-    tops = [*surface.levels, surface.density.max() * 1.01]
-    axes.contourf(*surface[:3], levels=tops, colors=[tint(colour, 0.3), tint(colour, 0.7)])
+    draw_regions(axes, samples["g"], samples["m_p"], (bounds[0], bounds[1]), colour=colour)
     axes.plot(float(task.truth["g"]), float(task.truth["m_p"]), "+", color=BLACK, markersize=6)
-    axes.set_xlim(*bounds[0])
-    axes.set_ylim(*bounds[1])
     bare(axes)
     axes.tick_params(labelsize=6)
     axes.set_xticks(*short_ticks(*bounds[0], most=3))
@@ -125,8 +120,8 @@ def _draw_errors(part: Any, results: GridResults) -> None:
 
 def _legend(part: Any, run: Run, colour: str) -> None:
     handles = [
-        Patch(color=tint(colour, 0.7), label=f"{run.method}, N = {run.n_obs}: 50 %"),
-        Patch(color=tint(colour, 0.3), label="90 %"),
+        Patch(color=tint(colour, DARK), label=f"{run.method}, N = {run.n_obs}: 50 %"),
+        Patch(color=tint(colour, LIGHT), label="90 %"),
         Line2D(
             [], [], color=BLACK, linewidth=0.9, linestyle=(0, (3, 2)), marker="+", label="truth"
         ),

@@ -9,16 +9,15 @@ from matplotlib.figure import Figure
 from pliant.bench.drawings.metrics import EXPERIMENT
 from pliant.bench.drawings.style import WIDTH, line_style, task_title
 from pliant.bench.results import GridResults, MissingRunsError
-from pliant.plots.density import smooth_surface
 from pliant.plots.pair_panels import Panel, plot_pair_panels
-from pliant.plots.style import BLACK, bare, new_figure, short_ticks, tint
+from pliant.plots.regions import axis_limits, draw_regions
+from pliant.plots.style import BLACK, bare, new_figure, short_ticks
 from pliant.problem.samples import as_row, as_table
 from pliant.tasks import get
 
 METHODS = ("PLI-MMD", "APT", "PMC-ABC-MMD")
 _REFERENCE = "exact"
 _REFERENCE_SAMPLES = 5000
-_SHARES = (0.5, 0.9)
 
 
 def draw_slices(results: GridResults) -> Figure:
@@ -31,20 +30,15 @@ def draw_slices(results: GridResults) -> Figure:
         axes.set_title(label, fontsize=8)
     for line, (n_obs, posteriors) in zip(grid, rows.items(), strict=True):
         points = {label: as_table(samples)[1][:, :2] for label, samples in posteriors.items()}
-        limits = [_limits(points, truth, axis) for axis in (0, 1)]
+        first, second = (axis_limits(list(points.values()), truth, axis) for axis in (0, 1))
         for axes, (label, values) in zip(line, points.items(), strict=True):
-            surface = smooth_surface(values[:, 0], values[:, 1], (limits[0], limits[1]), _SHARES)
-            tops = [*surface.levels, surface.density.max() * 1.01]
-            colour = _colour(label)
-            axes.contourf(*surface[:3], levels=tops, colors=[tint(colour, 0.3), tint(colour, 0.7)])
+            draw_regions(axes, values[:, 0], values[:, 1], (first, second), colour=_colour(label))
             dotted: dict[str, Any] = {"color": BLACK, "linewidth": 0.8, "linestyle": ":"}
             axes.axvline(truth[0], **dotted)
             axes.axhline(truth[1], **dotted)
-            axes.set_xlim(*limits[0])
-            axes.set_ylim(*limits[1])
             bare(axes)
-            axes.set_xticks(*short_ticks(*limits[0], most=4))
-            axes.set_yticks(*short_ticks(*limits[1], most=4))
+            axes.set_xticks(*short_ticks(*first, most=4))
+            axes.set_yticks(*short_ticks(*second, most=4))
             axes.set_xlabel("θ₁", fontsize=8)
         line[0].set_ylabel(f"N = {n_obs}\nθ₂", fontsize=8)
     return figure
@@ -82,11 +76,3 @@ def _posteriors(results: GridResults, task: str, n_obs: int) -> dict[str, Mappin
 
 def _colour(label: str) -> str:
     return BLACK if label == _REFERENCE else line_style(label, METHODS)["color"]
-
-
-def _limits(points: Mapping[str, np.ndarray], truth: np.ndarray, axis: int) -> tuple[float, float]:
-    """A range that holds 99 % of each posterior, and the truth."""
-    ends = [np.quantile(values[:, axis], (0.005, 0.995)) for values in points.values()]
-    low, high = min(np.min(ends), truth[axis]), max(np.max(ends), truth[axis])
-    margin = 0.06 * (high - low)
-    return float(low - margin), float(high + margin)

@@ -1,0 +1,23 @@
+import numpy as np
+import pytest
+
+from pliant.plots.style import short_ticks
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        (-1.1, 1.1),
+        (0.5824, 0.6177),
+        (1.39, 1.63),
+        (1.1e-7, 1.3e-7),
+        (-2e6, 5e6),
+        (1000.001, 1000.01),
+    ],
+)
+@pytest.mark.parametrize("most", [3, 7])
+def test_tick_labels_are_the_numbers_they_stand_at(limits, most):
+    ticks, labels = short_ticks(*limits, most=most)
+    assert 2 <= len(ticks) <= 9
+    read = [float(label.replace("\N{MINUS SIGN}", "-")) for label in labels]
+    np.testing.assert_allclose(read, ticks, rtol=1e-9, atol=1e-9 * (limits[1] - limits[0]))
