@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pliant.methods.abc.smc import SMCABC as SMCABC
     from pliant.methods.apt import APT as APT
     from pliant.methods.pli import PLI as PLI
+    from pliant.methods.status import Status as Status
     from pliant.problem.problem import Problem as Problem
     from pliant.run.infer import infer as infer
     from pliant.run.infer import resume as resume
@@ -79,6 +80,7 @@ _MODULES = {
     "SMCABC": "methods.abc.smc",
     "SlicedWasserstein": "discrepancies.sliced_wasserstein",
     "SplineFlow": "densities.spline_flow",
+    "Status": "methods.status",
     "Training": "densities.training",
     "TrustRegion": "weighting.schedules.trust_region",
     "UniformKernel": "weighting.kernels",

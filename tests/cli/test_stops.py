@@ -112,7 +112,7 @@ def test_an_interrupted_first_round_of_a_slow_simulator_is_kept(slow_model, monk
         patch.setattr(PythonSimulator, "draw", interrupted)
         outcome = pliant_command("run", f"{slow_model}:problem", *TINY, "--out", "run")
     assert outcome.exit_code == 130
-    assert "pliant resume run goes on" in outcome.stderr
+    assert "Continue with pliant resume run" in outcome.stderr
     assert_one_line_error(pliant_command("show", "run"), "pliant resume run")
     again = pliant_command("run", f"{slow_model}:problem", *TINY, "--out", "run")
     assert_one_line_error(again, "not finished", "pliant resume run", "--overwrite")

@@ -51,7 +51,7 @@ def test_the_table_in_text():
     lines = str(History(ROWS)).splitlines()
     assert [line.split() for line in lines] == [
         ["round", "ess", "kl", "simulations", "extra"],  # eta has no value in any round
-        ["1", "10", "0.5", "1,000", "-"],
+        ["1", "10", "0.500", "1,000", "-"],
         ["2", "-", "-", "2,000", "1e-09"],
     ]
     assert len({len(line) for line in lines}) == 1

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from pliant._files import read_arrays, read_json
+from pliant._files import read_arrays
 from pliant.bench.collect import Row, rows_of, summary_of
-from pliant.bench.folders import SAMPLES, SNAPSHOTS, run_folder, state
+from pliant.bench.folders import run_folder, state
 from pliant.bench.grid import Grid
 from pliant.bench.plan import Run
-from pliant.run.history import History
+from pliant.run.folder import SAMPLES, SNAPSHOTS, numbered
+from pliant.run.history import History, read_history
 
 Samples = Mapping[str, np.ndarray]
 
@@ -53,7 +54,7 @@ class Evidence:
 
     def history(self, run: Run) -> History:
         """One row a round."""
-        return History(read_json(run_folder(self._out, run) / "history.json"))
+        return read_history(run_folder(self._out, run))
 
     def samples(self, run: Run) -> dict[str, np.ndarray]:
         """Of the posterior, by name."""
@@ -61,8 +62,8 @@ class Evidence:
 
     def snapshots(self, run: Run) -> dict[int, dict[str, np.ndarray]]:
         """Samples after each round."""
-        paths = sorted((run_folder(self._out, run) / SNAPSHOTS).glob("[0-9]*.npz"))
-        return {int(path.stem): read_arrays(path) for path in paths}
+        paths = numbered(run_folder(self._out, run) / SNAPSHOTS)
+        return {index: read_arrays(path) for index, path in paths.items()}
 
 
 def varied(row: Row) -> dict[str, Any]:

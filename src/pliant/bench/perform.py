@@ -10,20 +10,25 @@ from typing import IO, Any, NamedTuple
 
 from pliant._devices import keep_compiled_code
 from pliant._files import InUseError, lock, write_arrays, write_json
-from pliant.bench.folders import (
-    ERROR,
-    METRICS,
-    SAMPLES,
-    SNAPSHOTS,
-    state,
-    write_error,
-    write_settings,
-)
+from pliant.bench.folders import state, write_error, write_settings
 from pliant.bench.plan import Run, build
 from pliant.cli.run_folder import named
+from pliant.methods.status import Status
 from pliant.metrics.table import evaluate
 from pliant.problem.prior import Prior
-from pliant.run.folder import holds_run, remove_run
+from pliant.run.folder import (
+    ERROR,
+    LOCK,
+    METRICS,
+    ROUNDS,
+    SAMPLES,
+    SNAPSHOTS,
+    holds_run,
+    numbered,
+    remove_checkpoints,
+    remove_run,
+    snapshot_file,
+)
 from pliant.run.infer import infer, resume
 from pliant.run.posterior import Posterior
 from pliant.run.result import Result
@@ -74,7 +79,7 @@ def _perform(run: Run, folder: Path) -> str:
     write_settings(folder, run)
     task = _task(run.task)
     problem = task.problem(n_obs=run.n_obs, seed=run.seed)
-    callback = _snapshots(folder / SNAPSHOTS, run) if run.snapshots else None
+    callback = _snapshots(folder, run) if run.snapshots else None
     if holds_run(folder) and _snapshots_are_whole(folder, run):
         result = resume(folder, problem, progress=False, callback=callback)
     else:
@@ -90,7 +95,7 @@ def _perform(run: Run, folder: Path) -> str:
 
 def _finish(run: Run, folder: Path, task: AbstractTask, problem: Any, result: Result) -> None:
     """Write samples and metrics; the checkpoints have done their work."""
-    if isinstance(result.posterior.density, Prior) or result.status == "storage":
+    if isinstance(result.posterior.density, Prior) or result.status is Status.STORAGE_FAILED:
         raise NoPosteriorError(f"{result.status}: {result.message}")
     write_arrays(folder / SAMPLES, _samples(result.posterior, run.samples, run.seed))
     rows = evaluate(
@@ -109,8 +114,7 @@ def _finish(run: Run, folder: Path, task: AbstractTask, problem: Any, result: Re
         "seconds": result.history[-1]["seconds"],
         "metrics": [row._asdict() for row in rows],
     }
-    shutil.rmtree(folder / "rounds", ignore_errors=True)
-    (folder / "run.json").unlink(missing_ok=True)
+    remove_checkpoints(folder)
     write_json(folder / METRICS, metrics)
 
 
@@ -128,9 +132,9 @@ def _snapshots(folder: Path, run: Run) -> Callable[[dict[str, Any], Posterior], 
     """A callback that keeps samples of every round's posterior."""
 
     def keep(row: dict[str, Any], posterior: Posterior) -> None:
-        folder.mkdir(exist_ok=True)
-        samples = _samples(posterior, run.snapshots, run.seed)
-        write_arrays(folder / f"{row['round']:03d}.npz", samples)
+        path = snapshot_file(folder, row["round"])
+        path.parent.mkdir(exist_ok=True)
+        write_arrays(path, _samples(posterior, run.snapshots, run.seed))
 
     return keep
 
@@ -140,9 +144,8 @@ def _snapshots_are_whole(folder: Path, run: Run) -> bool:
 
     A run that is killed between a checkpoint and the samples of its round has not.
     """
-    rounds = [int(p.stem) for p in (folder / "rounds").glob("*.npz") if p.stem.isdigit()]
-    kept = {int(path.stem) for path in (folder / SNAPSHOTS).glob("[0-9]*.npz")}
-    return run.snapshots == 0 or set(range(1, max(rounds, default=0) + 1)) <= kept
+    last = max(numbered(folder / ROUNDS), default=0)
+    return run.snapshots == 0 or set(range(1, last + 1)) <= set(numbered(folder / SNAPSHOTS))
 
 
 def _waiting_lock(folder: Path) -> IO[str]:
@@ -150,7 +153,7 @@ def _waiting_lock(folder: Path) -> IO[str]:
     end = time.monotonic() + _PATIENCE
     while True:
         try:
-            return lock(folder / ".lock", folder)
+            return lock(folder / LOCK, folder)
         except InUseError:
             if time.monotonic() > end:
                 raise

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pliant._files import lock
-from pliant.bench.folders import LOCK, by_state, write_grid
+from pliant.bench.folders import by_state, write_grid
 from pliant.bench.grid import Grid
 from pliant.bench.plan import Run
 from pliant.bench.pool import AbstractPool
 from pliant.bench.view import View
+from pliant.run.folder import LOCK
 
 _POLL = 0.5  # seconds
 

@@ -8,6 +8,7 @@ from rich.console import Console
 from pliant.cli.errors import UserError
 from pliant.cli.report import console, print_files, print_metrics, say
 from pliant.cli.target import has_changed, read_config, read_target_again
+from pliant.run.folder import METRICS, RESULT, holds_result
 
 _INTERRUPTED = 130
 
@@ -26,8 +27,8 @@ def evaluate_run(folder: Path, *, n_samples: int) -> int:
         UserError, ImportError, TypeError, ValueError: If the folder holds no such run, its target
             cannot be read again, an option is out of range or an extra is missing.
     """
-    if not (folder / "result.json").is_file():
-        raise UserError(f"{folder} holds no run (there is no result.json in it).")
+    if not holds_result(folder):
+        raise UserError(f"{folder} holds no run (there is no {RESULT} in it).")
     config = read_config(folder)
     out = console()
     try:
@@ -50,7 +51,7 @@ def evaluate_run(folder: Path, *, n_samples: int) -> int:
         typer.echo("Interrupted: nothing was written.", err=True)
         return _INTERRUPTED
     write_json(
-        folder / "metrics.json",
+        folder / METRICS,
         {
             "n_samples": n_samples,
             "seed": config["seed"],
@@ -58,7 +59,10 @@ def evaluate_run(folder: Path, *, n_samples: int) -> int:
         },
     )
     if has_changed(target, config):
-        say(out, f"{target.text} has changed since the run: these are metrics of its new problem.")
+        say(
+            out,
+            f"{target.text} has changed since the run. These metrics are of its new problem.",
+        )
     print_metrics(out, rows)
     out.print()
     print_files(out, folder)

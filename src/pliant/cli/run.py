@@ -21,14 +21,15 @@ from pliant.cli.report import (
 )
 from pliant.cli.run_folder import begin_folder, check_folder, leave_folder, named, write_run
 from pliant.cli.target import Target, has_changed, read_config, read_target, read_target_again
+from pliant.run.folder import RUN, holds_run
 
 if TYPE_CHECKING:
     from pliant.methods.base import AbstractMethod
     from pliant.run.result import Result
 
 _NO_POSTERIOR = "No round gave a posterior, so nothing was written."
-_NOTHING = {"interrupted": "Interrupted before a round was finished: nothing was written."}
-_EXIT_CODES = {"failed": 1, "diverged": 1, "storage": 1, "interrupted": 130}
+_INTERRUPTED = "Interrupted before a round was finished: nothing was written."
+_EXIT_CODE = 130  # of a command that Ctrl-C ended
 
 
 def run_target(
@@ -44,7 +45,7 @@ def run_target(
     given: Mapping[str, Any],
     overwrite: bool,
 ) -> int:
-    """Run, write the folder, and print what came out.
+    """Run, write the folder, and print the result.
 
     Args:
         text: A task's name, or ``FILE.py:NAME``.
@@ -56,7 +57,7 @@ def run_target(
         budget: ``max_simulations`` and ``max_seconds`` for ``pliant.infer``.
         dask: "local", the address of a Dask scheduler, or None.
         given: What was given on the command line, for the record.
-        overwrite: Whether a result in the folder may be replaced.
+        overwrite: Whether to replace a result in the folder.
 
     Returns:
         The exit code.
@@ -85,13 +86,13 @@ def run_target(
             finally:
                 leave_folder(folder, made)
     except KeyboardInterrupt:
-        typer.echo(_NOTHING["interrupted"], err=True)
-        return _EXIT_CODES["interrupted"]
+        typer.echo(_INTERRUPTED, err=True)
+        return _EXIT_CODE
     return _finish(out, folder, target, result)
 
 
 def resume_target(folder: Path, *, budget: Mapping[str, Any], dask: str | None) -> int:
-    """Go on with a run, and print what came out.
+    """Continue a run, and print the result.
 
     Args:
         folder: Of a run by ``pliant run``.
@@ -105,8 +106,8 @@ def resume_target(folder: Path, *, budget: Mapping[str, Any], dask: str | None) 
         UserError, TypeError, ValueError: If there is no such run, its target cannot be read
             again or has changed, or another process works on it.
     """
-    if not (folder / "run.json").is_file():
-        raise UserError(f"{folder} holds no run that can be resumed (there is no run.json in it).")
+    if not holds_run(folder):
+        raise UserError(f"{folder} holds no run that can be resumed (there is no {RUN} in it).")
     config = read_config(folder)
     out = console()
     try:
@@ -117,12 +118,12 @@ def resume_target(folder: Path, *, budget: Mapping[str, Any], dask: str | None) 
             keep_compiled_code()
             target = read_target_again(config)
         if has_changed(target, config):
-            say(out, f"{target.text} has changed since the run: it goes on with the new file.")
+            say(out, f"{target.text} has changed since the run started. The new file is used.")
         with on_dask(target.problem, dask) as spread:
             result = resume(folder, spread, **budget)
     except KeyboardInterrupt:
-        typer.echo(_kept(folder), err=True)
-        return _EXIT_CODES["interrupted"]
+        typer.echo(_resumable(folder), err=True)
+        return _EXIT_CODE
     return _finish(out, folder, target, result)
 
 
@@ -138,19 +139,20 @@ def _announce(out: Console, target: Target, method: "AbstractMethod") -> None:
 
 def _finish(out: Console, folder: Path, target: Target, result: "Result") -> int:
     """Print how the run ended, and write samples and pictures."""
+    from pliant.methods.status import Status
     from pliant.problem.prior import Prior
 
+    interrupted = result.status is Status.INTERRUPTED
     print_status(out, result.status, result.message)
     if result.check is not None:
-        say(out, result.check.words)
+        say(out, result.check.message)
     print_failures(out, result.failures)
     if isinstance(result.posterior.density, Prior):
-        kept = (folder / "run.json").exists()
-        text = _kept(folder) if kept else _NOTHING.get(result.status, _NO_POSTERIOR)
-        typer.echo(text, err=True)
-        return _EXIT_CODES.get(result.status, 1)
-    if result.status == "storage":
-        return _EXIT_CODES["storage"]
+        text = _INTERRUPTED if interrupted else _NO_POSTERIOR
+        typer.echo(_resumable(folder) if holds_run(folder) else text, err=True)
+        return _EXIT_CODE if interrupted else 1
+    if result.status is Status.STORAGE_FAILED:
+        return 1
     with Console(stderr=True).status("writing"):
         samples = write_run(folder, result, target)
     out.print()
@@ -162,8 +164,8 @@ def _finish(out: Console, folder: Path, target: Target, result: "Result") -> int
         f"{counted(last['simulations'], 'simulation')}, {last['seconds']:.1f} seconds\n",
     )
     print_files(out, folder)
-    return _EXIT_CODES.get(result.status, 0)
+    return _EXIT_CODE if interrupted else int(result.status.is_error)
 
 
-def _kept(folder: Path) -> str:
-    return f"No round was finished, but the draws are kept: pliant resume {folder} goes on."
+def _resumable(folder: Path) -> str:
+    return f"No round was finished, but its draws are kept. Continue with pliant resume {folder}."

@@ -319,10 +319,6 @@ class PLI(AbstractMethod):
         """The density of the last round that went well."""
         return state.density
 
-    def skeleton(self, dim: int, observed_shape: tuple[int, ...]) -> AbstractModel:
-        """A density of the family."""
-        return self.family.skeleton(dim)
-
     def _propose(
         self,
         sample_key: Key[Array, ""],

@@ -7,6 +7,7 @@ from pliant._importance import divergence_from_uniform, effective_sample_size, n
 from pliant.discrepancies.measured import Measurement, distance_row
 from pliant.discrepancies.particles import Particles
 from pliant.methods.base import Stop
+from pliant.methods.status import Status
 from pliant.weighting.weights import Tempering
 
 _SETTLED = 0.2  # of a parameter's width: a round that changes less has changed nothing
@@ -49,13 +50,15 @@ def is_settled(particles: Particles, log_w: np.ndarray) -> bool:
 
 def converged() -> Stop:
     """The end of a run that has arrived."""
-    return Stop("converged", "Two rounds running, the posterior was what the likelihood asks for.")
+    return Stop(
+        Status.CONVERGED, "Two rounds running, the posterior was what the likelihood asks for."
+    )
 
 
 def too_noisy(row: dict[str, float | int], n_draws: int, beta: float) -> Stop:
     """The end of a run before it contracts on noise."""
     return Stop(
-        "noise",
+        Status.NOISE_LIMITED,
         f"The noise of distances from {n_draws} draws (standard error {row['distance_se']:.2g}) "
         f"makes up {row['noise_share']:.0%} of their variance, so a further step would contract "
         "the posterior on noise. The posterior before this round is kept. Use more draws "
@@ -66,7 +69,7 @@ def too_noisy(row: dict[str, float | int], n_draws: int, beta: float) -> Stop:
 def diverged() -> Stop:
     """The end of a run whose fit went wrong."""
     return Stop(
-        "diverged",
+        Status.DIVERGED,
         "The fit of this round gave a density that is not finite; the posterior before it is "
         "kept. Use a lower learning rate or a simpler family.",
     )

@@ -2,21 +2,16 @@
 
 import hashlib
 import json
-import os
-import tempfile
 import warnings
-import zipfile
-import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pliant._files import cache_folder
+from pliant._files import cache_folder, read_arrays, write_arrays
 
 _KEY = "__key__"
-_UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
 def cached(
@@ -24,14 +19,14 @@ def cached(
 ) -> dict[str, np.ndarray]:
     """The samples stored under ``key`` and ``data``, or those of ``compute()``, then stored.
 
-    A file that is damaged or belongs to something else is computed anew. A folder that
-    cannot be written to is a warning: the samples themselves are good.
+    A file that is damaged, or has another key, is computed again. A folder that cannot be
+    written to causes a warning.
 
     Args:
-        key: What the samples depend on, as JSON data; ``key["task"]`` starts the file's name,
-            and every array has ``key["n"]`` rows.
-        data: The observations, which enter by their bytes.
-        compute: Makes the samples, name to array.
+        key: What the samples depend on, as JSON data. The file's name starts with
+            ``key["task"]``, and every array has ``key["n"]`` rows.
+        data: The observations, of which the key holds a digest.
+        compute: Computes the samples by name.
     """
     digest = hashlib.sha256(np.ascontiguousarray(data).tobytes()).hexdigest()
     text = json.dumps({**key, "data": digest}, sort_keys=True)
@@ -41,7 +36,8 @@ def cached(
     if samples is None:
         samples = compute()
         try:
-            _write(path, text, samples)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_arrays(path, {_KEY: np.array(text), **samples})
         except OSError as error:
             warnings.warn(
                 f"The reference could not be stored in {path.parent} ({error}), and will be "
@@ -53,24 +49,10 @@ def cached(
 
 def _read(path: Path, text: str, n: int) -> dict[str, np.ndarray] | None:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            samples = {name: file[name] for name in file.files}
-    except _UNREADABLE:
+        samples = read_arrays(path)
+    except (OSError, ValueError):
         return None
     if str(samples.pop(_KEY, "")) != text or not samples:
         return None
     good = all(a.shape[:1] == (n,) and np.all(np.isfinite(a)) for a in samples.values())
     return samples if good else None
-
-
-def _write(path: Path, text: str, samples: Mapping[str, np.ndarray]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            arrays: dict[str, Any] = {_KEY: np.array(text), **samples}
-            np.savez(file, **arrays)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -11,12 +11,13 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pliant._checks import check_instance, check_integer
-from pliant.densities.particles import ParticleDensity, particle_skeleton
+from pliant.densities.particles import ParticleDensity
 from pliant.discrepancies.base import AbstractDiscrepancy, check_draws
 from pliant.discrepancies.feature_scale import with_feature_scale
 from pliant.discrepancies.measured import Measurement, measure_parameters
 from pliant.methods.abc.population import Population
 from pliant.methods.base import FEWEST_PARTICLES, AbstractMethod, Stop
+from pliant.methods.status import Status
 from pliant.problem.problem import Problem
 
 
@@ -86,10 +87,6 @@ class AbstractABC(AbstractMethod):
         """The particles after the last round."""
         return None if state.population is None else state.population.density()
 
-    def skeleton(self, dim: int, observed_shape: tuple[int, ...]) -> ParticleDensity:
-        """Particles, whose number follows from the options."""
-        return particle_skeleton(self.n_kept, dim)
-
     def draws(self, problem: Problem) -> int:
         """M, the draws in a simulated set."""
         return problem.n_obs if self.n_draws is None else self.n_draws
@@ -149,13 +146,15 @@ def population_row(population: Population, acceptance: float) -> dict[str, float
 
 def tolerance_reached(bandwidth: float) -> Stop:
     """The end of a run that came down to its tolerance."""
-    return Stop("tolerance", f"The bandwidth is down to {bandwidth:.3g}, the tolerance asked for.")
+    return Stop(
+        Status.REACHED_TOLERANCE, f"The bandwidth is down to {bandwidth:.3g}, the tolerance."
+    )
 
 
 def too_few_accepted(acceptance: float, least: float, remedy: str) -> Stop:
     """The end of a run whose simulations are mostly in vain."""
     return Stop(
-        "acceptance",
+        Status.LOW_ACCEPTANCE,
         f"{acceptance:.2%} of the proposals were accepted, below {least:.2%}: a smaller bandwidth "
         f"costs more simulations than it is worth. The posterior of this round is kept. {remedy}",
     )
