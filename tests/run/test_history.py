@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pliant.run.history import History
+from pliant.run.history import COLUMNS, History
 
 ROWS = [
     {"round": 1, "ess": 10.4, "kl": 0.5, "simulations": 1000, "eta": None},
@@ -57,3 +57,11 @@ def test_the_table_in_text():
     assert len({len(line) for line in lines}) == 1
     assert repr(History(ROWS)) == str(History(ROWS))
     assert str(History()) == ""
+
+
+def test_every_column_is_described():
+    for name, column in COLUMNS.items():
+        assert column.label
+        assert f"``{name}``: {column.meaning}." in (History.__doc__ or "")
+        assert column.format(2) not in ("", "-")
+        assert column.format(None) == column.format(float("nan")) == "-"

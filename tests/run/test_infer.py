@@ -5,6 +5,7 @@ import numpyro.distributions as dist
 import pytest
 
 import pliant
+from pliant.run.history import COLUMNS
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +36,7 @@ def test_max_simulations_is_never_exceeded(problem):
     result = pliant.infer(problem, METHOD, max_simulations=4100)
     assert result.status == "out_of_simulations"
     assert result.history[-1]["simulations"] == 4000
+    assert set(result.history.columns) <= set(COLUMNS)
     with pytest.raises(ValueError, match="max_simulations"):
         pliant.infer(problem, METHOD, max_simulations=999)
 

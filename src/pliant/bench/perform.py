@@ -16,19 +16,7 @@ from pliant.cli.run_folder import named
 from pliant.methods.status import Status
 from pliant.metrics.table import evaluate
 from pliant.problem.prior import Prior
-from pliant.run.folder import (
-    ERROR,
-    LOCK,
-    METRICS,
-    ROUNDS,
-    SAMPLES,
-    SNAPSHOTS,
-    holds_run,
-    numbered,
-    remove_checkpoints,
-    remove_run,
-    snapshot_file,
-)
+from pliant.run import folder as layout
 from pliant.run.infer import infer, resume
 from pliant.run.posterior import Posterior
 from pliant.run.result import Result
@@ -75,16 +63,16 @@ class NoPosteriorError(RuntimeError):
 
 
 def _perform(run: Run, folder: Path) -> str:
-    (folder / ERROR).unlink(missing_ok=True)
+    (folder / layout.ERROR).unlink(missing_ok=True)
     write_settings(folder, run)
     task = _task(run.task)
     problem = task.problem(n_obs=run.n_obs, seed=run.seed)
     callback = _snapshots(folder, run) if run.snapshots else None
-    if holds_run(folder) and _snapshots_are_whole(folder, run):
+    if layout.holds_run(folder) and _snapshots_are_whole(folder, run):
         result = resume(folder, problem, progress=False, callback=callback)
     else:
-        remove_run(folder)
-        shutil.rmtree(folder / SNAPSHOTS, ignore_errors=True)
+        layout.remove_run(folder)
+        shutil.rmtree(folder / layout.SNAPSHOTS, ignore_errors=True)
         method = build(run)
         result = infer(
             problem, method, seed=run.seed, folder=folder, progress=False, callback=callback
@@ -97,7 +85,7 @@ def _finish(run: Run, folder: Path, task: AbstractTask, problem: Any, result: Re
     """Write samples and metrics; the checkpoints have done their work."""
     if isinstance(result.posterior.density, Prior) or result.status is Status.STORAGE_FAILED:
         raise NoPosteriorError(f"{result.status}: {result.message}")
-    write_arrays(folder / SAMPLES, _samples(result.posterior, run.samples, run.seed))
+    write_arrays(folder / layout.SAMPLES, _samples(result.posterior, run.samples, run.seed))
     rows = evaluate(
         result.posterior,
         problem,
@@ -114,8 +102,8 @@ def _finish(run: Run, folder: Path, task: AbstractTask, problem: Any, result: Re
         "seconds": result.history[-1]["seconds"],
         "metrics": [row._asdict() for row in rows],
     }
-    remove_checkpoints(folder)
-    write_json(folder / METRICS, metrics)
+    layout.remove_checkpoints(folder)
+    write_json(folder / layout.METRICS, metrics)
 
 
 @functools.cache
@@ -132,7 +120,7 @@ def _snapshots(folder: Path, run: Run) -> Callable[[dict[str, Any], Posterior], 
     """A callback that keeps samples of every round's posterior."""
 
     def keep(row: dict[str, Any], posterior: Posterior) -> None:
-        path = snapshot_file(folder, row["round"])
+        path = layout.snapshot_file(folder, row["round"])
         path.parent.mkdir(exist_ok=True)
         write_arrays(path, _samples(posterior, run.snapshots, run.seed))
 
@@ -144,8 +132,9 @@ def _snapshots_are_whole(folder: Path, run: Run) -> bool:
 
     A run that is killed between a checkpoint and the samples of its round has not.
     """
-    last = max(numbered(folder / ROUNDS), default=0)
-    return run.snapshots == 0 or set(range(1, last + 1)) <= set(numbered(folder / SNAPSHOTS))
+    last = max(layout.numbered(folder / layout.ROUNDS), default=0)
+    kept = layout.numbered(folder / layout.SNAPSHOTS)
+    return run.snapshots == 0 or set(range(1, last + 1)) <= set(kept)
 
 
 def _waiting_lock(folder: Path) -> IO[str]:
@@ -153,7 +142,7 @@ def _waiting_lock(folder: Path) -> IO[str]:
     end = time.monotonic() + _PATIENCE
     while True:
         try:
-            return lock(folder / LOCK, folder)
+            return lock(folder / layout.LOCK, folder)
         except InUseError:
             if time.monotonic() > end:
                 raise

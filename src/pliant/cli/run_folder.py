@@ -12,17 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pliant
 from pliant.cli.errors import UserError
-from pliant.run.folder import (
-    CONFIG,
-    CONTENTS,
-    HISTORY_FIGURE,
-    METRICS,
-    PAIRS_FIGURE,
-    SAMPLES,
-    holds_result,
-    holds_run,
-    remove_run,
-)
+from pliant.run import folder as layout
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,11 +30,11 @@ def check_folder(folder: Path, *, overwrite: bool) -> None:
     Raises:
         UserError: If the folder holds a result, is a file, or cannot be written to.
     """
-    if holds_result(folder) and not overwrite:
+    if layout.holds_result(folder) and not overwrite:
         raise UserError(
             f"{folder} holds a result already. Choose another --out, or --overwrite it."
         )
-    if holds_run(folder) and not overwrite:
+    if layout.holds_run(folder) and not overwrite:
         raise UserError(
             f"{folder} holds a run that is not finished. Continue it with pliant resume {folder}, "
             "choose another --out, or --overwrite it."
@@ -75,19 +65,19 @@ def begin_folder(
 
     made = [path for path in (folder, *folder.parents) if not path.exists()]
 
-    remove_run(folder)
-    for name in CONTENTS:
+    layout.remove_run(folder)
+    for name in layout.CONTENTS:
         if (folder / name).is_file():
             (folder / name).unlink()
     folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / CONFIG, _config(method, seed, target, given))
+    write_json(folder / layout.CONFIG, _config(method, seed, target, given))
     return made
 
 
 def leave_folder(folder: Path, made: list[Path]) -> None:
     """Undo ``begin_folder`` if the run left nothing to resume."""
-    if not holds_run(folder):
-        (folder / CONFIG).unlink(missing_ok=True)
+    if not layout.holds_run(folder):
+        (folder / layout.CONFIG).unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # something else is in there
             for path in made:
                 path.rmdir()
@@ -103,19 +93,22 @@ def write_run(folder: Path, result: "Result", target: "Target") -> dict[str, Any
     from pliant.plots.history import plot_history
     from pliant.plots.pairs import plot_pairs
 
-    (folder / METRICS).unlink(missing_ok=True)  # those of the run before it was resumed
+    (folder / layout.METRICS).unlink(missing_ok=True)  # those of the run before it was resumed
     samples = named(result.posterior.sample(N_SAMPLES, seed=result.seed))
-    write_arrays(folder / SAMPLES, samples)
+    write_arrays(folder / layout.SAMPLES, samples)
 
     method: Any = result.method
     epsilon = getattr(getattr(method, "schedule", None), "epsilon", None)
     limit = getattr(method, "noise_limit", None)
     _write_figure(
-        folder / HISTORY_FIGURE, plot_history(result.history, epsilon=epsilon, noise_limit=limit)
+        folder / layout.HISTORY_FIGURE,
+        plot_history(result.history, epsilon=epsilon, noise_limit=limit),
     )
     reference = target.reference() if target.reference is not None else None
     truth = None if target.truth is None else named(target.truth)
-    _write_figure(folder / PAIRS_FIGURE, plot_pairs(samples, truth=truth, reference=reference))
+    _write_figure(
+        folder / layout.PAIRS_FIGURE, plot_pairs(samples, truth=truth, reference=reference)
+    )
     return samples
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pliant.cli.errors import UserError
 from pliant.cli.run_folder import N_SAMPLES, changed_options, named
-from pliant.run.folder import CONFIG, RESULT, SAMPLES, check_format, holds_result, holds_run
+from pliant.run import folder as layout
 
 if TYPE_CHECKING:
     from pliant.methods.status import Status
@@ -43,17 +43,17 @@ def read_run(folder: Path) -> SavedRun:
     from pliant.run.failures import Failure
     from pliant.run.history import read_history
 
-    if not holds_result(folder):
-        if holds_run(folder):
+    if not layout.holds_result(folder):
+        if layout.holds_run(folder):
             raise UserError(f"{folder}: not finished. Continue it with pliant resume {folder}.")
-        raise UserError(f"{folder} holds no run (there is no {RESULT} in it).")
+        raise UserError(f"{folder} holds no run (there is no {layout.RESULT} in it).")
     try:
-        data = read_json(folder / RESULT)
-        check_format(folder / RESULT, data)
+        data = read_json(folder / layout.RESULT)
+        layout.check_format(folder / layout.RESULT, data)
         history = read_history(folder)
-        if (folder / CONFIG).is_file() and (folder / SAMPLES).is_file():
-            config = read_json(folder / CONFIG)
-            changed, samples = config["changed"], read_arrays(folder / SAMPLES)
+        if (folder / layout.CONFIG).is_file() and (folder / layout.SAMPLES).is_file():
+            config = read_json(folder / layout.CONFIG)
+            changed, samples = config["changed"], read_arrays(folder / layout.SAMPLES)
         else:
             from pliant.run.result import load
 

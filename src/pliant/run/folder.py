@@ -1,14 +1,4 @@
-"""The folder of a run: the name of every file in it. This module imports nothing heavy.
-
-```
-run.json                    the plan: method, seed and budgets
-rounds/003.npz              the state after round 3
-simulations/003/00001.npz   draws of round 3, if the simulator is not a JAX function
-result.json, posterior.npz, history.json     the result, for pliant.load
-config.json, samples.npz, pairs.png, history.png, metrics.json     by the command line
-settings.json, snapshots/003.npz, error.json     of a benchmark's run
-```
-"""
+"""The folder of a run: the name of every file in it. This module imports nothing heavy."""
 
 import shutil
 from pathlib import Path
@@ -21,7 +11,7 @@ RUN, ROUNDS, SIMULATIONS = "run.json", "rounds", "simulations"
 RESULT, POSTERIOR, HISTORY = "result.json", "posterior.npz", "history.json"
 CONFIG, SAMPLES, METRICS = "config.json", "samples.npz", "metrics.json"
 PAIRS_FIGURE, HISTORY_FIGURE = "pairs.png", "history.png"
-SETTINGS, SNAPSHOTS, ERROR = "settings.json", "snapshots", "error.json"
+SETTINGS, SNAPSHOTS, ERROR = "settings.json", "snapshots", "error.json"  # of a benchmark's run
 LOCK = ".lock"
 
 CONTENTS = {
@@ -40,23 +30,23 @@ CONTENTS = {
 
 
 def round_file(folder: Path, index: int) -> Path:
-    """The state after a round; round 0 is the state before the first one."""
+    """``rounds/003.npz``, the state after a round; round 0 is before the first one."""
     return folder / ROUNDS / f"{index:03d}.npz"
 
 
+def snapshot_file(folder: Path, index: int) -> Path:
+    """``snapshots/003.npz``, samples of the posterior after a round."""
+    return folder / SNAPSHOTS / f"{index:03d}.npz"
+
+
 def ledger_folder(folder: Path, index: int) -> Path:
-    """The folder with the draws of a round."""
+    """``simulations/003``, the draws of a round."""
     return folder / SIMULATIONS / f"{index:03d}"
 
 
 def ledger_file(ledger: Path, number: int) -> Path:
-    """One file of a round's draws."""
+    """``00001.npz``, some of the draws of a round."""
     return ledger / f"{number:05d}.npz"
-
-
-def snapshot_file(folder: Path, index: int) -> Path:
-    """Samples of the posterior after a round."""
-    return folder / SNAPSHOTS / f"{index:03d}.npz"
 
 
 def numbered(folder: Path) -> dict[int, Path]:
@@ -75,11 +65,6 @@ def holds_result(folder: Path) -> bool:
     return (folder / RESULT).is_file()
 
 
-def holds_simulations(folder: Path) -> bool:
-    """Whether the folder holds draws that would be lost with it."""
-    return any((folder / SIMULATIONS).glob("*/*.npz"))
-
-
 def remove_checkpoints(folder: Path) -> None:
     """Remove the plan and the states, which a finished run no longer needs."""
     (folder / RUN).unlink(missing_ok=True)
@@ -95,11 +80,7 @@ def remove_run(folder: Path) -> None:
 
 
 def check_format(path: Path, data: dict[str, Any]) -> None:
-    """Refuse a file that another version of Pliant wrote.
-
-    Raises:
-        ValueError: If its format is not ``FORMAT``.
-    """
+    """Refuse a file that another version of Pliant wrote, by a ``ValueError``."""
     if data.get("format") != FORMAT:
         raise ValueError(
             f"{path}: its format is {data.get('format')!r}, and this version of Pliant reads "

@@ -27,7 +27,7 @@ class Column(NamedTuple):
 
 COLUMNS = {
     "round": Column("round", "number of the round", "d"),
-    "bandwidth": Column("bandwidth", "bandwidth beta_t, or tolerance of an ABC sampler"),
+    "bandwidth": Column("bandwidth", "bandwidth, or an ABC sampler's tolerance"),
     "eta": Column("eta", "bandwidth / beta - 1"),
     "beta": Column("beta", "target bandwidth"),
     "kl": Column("KL", "KL from the last posterior, nats", ".3f"),

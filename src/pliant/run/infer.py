@@ -15,7 +15,6 @@ from pliant.methods.status import Status
 from pliant.problem.prior import Prior
 from pliant.problem.problem import Problem
 from pliant.run.budget import within_budget
-from pliant.run.folder import holds_simulations
 from pliant.run.history import History
 from pliant.run.posterior import Posterior
 from pliant.run.progress import Display
@@ -204,7 +203,7 @@ def _check_posterior(problem: Problem, plan: Plan, now: Progress, stop: Stop) ->
 def _save_or_discard(result: Result, store: RunStore) -> Result:
     """Save the result in the run's folder, or remove a run without a posterior."""
     if isinstance(result.posterior.density, Prior):
-        if result.status is Status.FAILED or not holds_simulations(store.folder):
+        if result.status is Status.FAILED or not store.holds_simulations:
             store.discard()
         return result
     try:

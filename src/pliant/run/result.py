@@ -14,16 +14,8 @@ from pliant.densities.particles import particle_density
 from pliant.methods.base import AbstractMethod
 from pliant.methods.status import Status
 from pliant.problem.prior import Prior
+from pliant.run import folder as layout
 from pliant.run.failures import Failure
-from pliant.run.folder import (
-    FORMAT,
-    HISTORY,
-    POSTERIOR,
-    RESULT,
-    check_format,
-    holds_result,
-    holds_run,
-)
 from pliant.run.history import History, read_history
 from pliant.run.posterior import Posterior
 from pliant.run.serialise import decode, encode, read_value, reading, write_value
@@ -90,12 +82,12 @@ class Result:
         folder = check_path("folder", folder)
         if not self.history or isinstance(self.posterior.density, Prior):
             raise ValueError("No round was finished, so there is no posterior to save.")
-        if holds_result(folder) and not overwrite:
+        if layout.holds_result(folder) and not overwrite:
             raise FileExistsError(
                 f"{folder} holds a result already. Choose another folder, or pass overwrite=True."
             )
         data = {
-            "format": FORMAT,
+            "format": layout.FORMAT,
             "status": self.status,
             "message": self.message,
             "check": None if self.check is None else self.check.message,
@@ -106,10 +98,10 @@ class Result:
         }
         encode(self.posterior, "posterior", {})  # raises before anything is replaced
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / RESULT).unlink(missing_ok=True)  # written last: never half of two results
-        write_value(folder / POSTERIOR, {"posterior": self.posterior, "check": self.check})
-        write_json(folder / HISTORY, {"format": FORMAT, "rounds": list(self.history)})
-        write_json(folder / RESULT, data)
+        (folder / layout.RESULT).unlink(missing_ok=True)  # written last: never half of two results
+        write_value(folder / layout.POSTERIOR, {"posterior": self.posterior, "check": self.check})
+        write_json(folder / layout.HISTORY, {"format": layout.FORMAT, "rounds": list(self.history)})
+        write_json(folder / layout.RESULT, data)
         return folder
 
 
@@ -124,14 +116,16 @@ def load(folder: str | Path, *, classes: Iterable[type] = ()) -> Result:
         FileNotFoundError, ValueError: If the folder holds no result, or a file is damaged.
     """
     folder, classes = check_path("folder", folder), tuple(classes)
-    if not holds_result(folder):
-        hint = " Its run is not finished: use pliant.resume." if holds_run(folder) else ""
-        raise FileNotFoundError(f"{folder} holds no result (there is no {RESULT} in it).{hint}")
-    path = folder / RESULT
+    if not layout.holds_result(folder):
+        hint = " Its run is not finished: use pliant.resume." if layout.holds_run(folder) else ""
+        raise FileNotFoundError(
+            f"{folder} holds no result (there is no {layout.RESULT} in it).{hint}"
+        )
+    path = folder / layout.RESULT
     data = read_json(path)
-    check_format(path, data)
+    layout.check_format(path, data)
     history = read_history(folder)
-    posterior, check = _read_posterior(folder / POSTERIOR, classes)
+    posterior, check = _read_posterior(folder / layout.POSTERIOR, classes)
     with reading(path):
         method = decode(data["method"], classes=classes)
         if not isinstance(method, AbstractMethod):

@@ -12,20 +12,8 @@ import numpy as np
 from pliant._files import checksum, lock, read_json, remove_unfinished, write_json
 from pliant.methods.base import AbstractMethod, Stop
 from pliant.problem.problem import Problem
+from pliant.run import folder as layout
 from pliant.run.failures import Failure
-from pliant.run.folder import (
-    FORMAT,
-    LOCK,
-    ROUNDS,
-    RUN,
-    SIMULATIONS,
-    check_format,
-    holds_run,
-    ledger_folder,
-    numbered,
-    remove_run,
-    round_file,
-)
 from pliant.run.ledger import Ledger
 from pliant.run.serialise import decode, encode, read_value, reading, write_value
 
@@ -69,9 +57,10 @@ class RunStore:
     def __init__(self, folder: Path, classes: Iterable[type] = ()):
         self.folder = folder
         self._classes = tuple(classes)
-        (folder / ROUNDS).mkdir(parents=True, exist_ok=True)
-        self._lock = lock(folder / ROUNDS / LOCK, folder)
-        for part in (folder, folder / ROUNDS, *sorted((folder / SIMULATIONS).glob("*"))):
+        (folder / layout.ROUNDS).mkdir(parents=True, exist_ok=True)
+        self._lock = lock(folder / layout.ROUNDS / layout.LOCK, folder)
+        ledgers = (folder / layout.SIMULATIONS).glob("*")
+        for part in (folder, folder / layout.ROUNDS, *ledgers):
             remove_unfinished(part)
 
     def __enter__(self) -> "RunStore":
@@ -87,7 +76,7 @@ class RunStore:
             FileExistsError: If there is a run in the folder.
             TypeError: If the method cannot be written.
         """
-        if holds_run(self.folder):
+        if layout.holds_run(self.folder):
             raise FileExistsError(
                 f"{self.folder} holds a run already. Continue it with "
                 f"pliant.resume({str(self.folder)!r}, problem), or choose another folder."
@@ -97,8 +86,8 @@ class RunStore:
     def write_plan(self, plan: Plan, problem: Problem) -> None:
         """Write a plan, in place of the one before."""
         options = {**plan._asdict(), "method": encode(plan.method, "method")}
-        data = {"format": FORMAT, **options, "problem": _fingerprint(problem)}
-        write_json(self.folder / RUN, data)
+        data = {"format": layout.FORMAT, **options, "problem": _fingerprint(problem)}
+        write_json(self.folder / layout.RUN, data)
 
     def plan(self, problem: Problem) -> Plan:
         """Read the plan.
@@ -107,11 +96,11 @@ class RunStore:
             FileNotFoundError: If there is no run in the folder.
             ValueError: If its plan is damaged, or it was made with another problem.
         """
-        path = self.folder / RUN
+        path = self.folder / layout.RUN
         if not path.is_file():
-            raise FileNotFoundError(f"{self.folder} holds no run (there is no {RUN} in it).")
+            raise FileNotFoundError(f"{self.folder} holds no run (there is no {layout.RUN} in it).")
         data = read_json(path)
-        check_format(path, data)
+        layout.check_format(path, data)
         with reading(path):
             options = {name: data[name] for name in Plan._fields}
             method = decode(options.pop("method"), classes=self._classes)
@@ -123,15 +112,15 @@ class RunStore:
 
     def save(self, index: int, progress: Progress) -> None:
         """Write what is known after a round (0: before the first), and remove the oldest."""
-        write_value(round_file(self.folder, index), progress._asdict())
+        write_value(layout.round_file(self.folder, index), progress._asdict())
         for old in self.rounds:
             if old <= index - _KEPT:
-                round_file(self.folder, old).unlink(missing_ok=True)
+                layout.round_file(self.folder, old).unlink(missing_ok=True)
 
     def last(self) -> Progress | None:
         """The newest round that can be read, or None. Warns of damaged ones."""
         for index in sorted(self.rounds, reverse=True):
-            path = round_file(self.folder, index)
+            path = layout.round_file(self.folder, index)
             try:
                 with reading(path):
                     progress = Progress(**read_value(path, self._classes))
@@ -147,15 +136,20 @@ class RunStore:
     @property
     def rounds(self) -> list[int]:
         """The rounds whose states are there, readable or not."""
-        return list(numbered(self.folder / ROUNDS))
+        return list(layout.numbered(self.folder / layout.ROUNDS))
 
     def ledger(self, index: int) -> Ledger:
         """The simulations of a round made so far. Warns of damaged files."""
-        return Ledger(ledger_folder(self.folder, index))
+        return Ledger(layout.ledger_folder(self.folder, index))
+
+    @property
+    def holds_simulations(self) -> bool:
+        """Whether there are draws that would be lost with the folder."""
+        return any((self.folder / layout.SIMULATIONS).glob("*/*.npz"))
 
     def discard(self) -> None:
         """Remove the run, and its folder if nothing else is in it."""
-        remove_run(self.folder)
+        layout.remove_run(self.folder)
         with contextlib.suppress(OSError):
             self.folder.rmdir()
 

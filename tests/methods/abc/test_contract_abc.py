@@ -10,6 +10,7 @@ import numpyro.distributions as dist
 import pytest
 
 import pliant
+from pliant.run.history import COLUMNS
 
 SMALL = {"rounds": 4, "n_particles": 50, "discrepancy": pliant.Euclidean()}
 METHODS = {
@@ -60,6 +61,7 @@ def test_chunks_do_not_change_the_result_and_seeds_do(name):
 @ALL
 def test_rows(name):
     history = run(name).history
+    assert set(history.columns) <= set(COLUMNS)
     for column in ("bandwidth", "acceptance", "ess", "unique", "distance_median", "noise_share"):
         assert np.all(np.isfinite(history[column])), column
     assert np.all(history["unique"] <= METHODS[name].n_kept)
