@@ -182,7 +182,7 @@ def read(path):
     """Method, N and seed, status, costs, and the metrics with their floors."""
     folder = path.parent
     n_obs, seed = map(int, folder.name.split("-"))
-    last = json.loads((folder / "history.json").read_text())[-1]
+    last = json.loads((folder / "history.json").read_text())["rounds"][-1]
     return {
         "method": folder.parent.name,
         "n_obs": n_obs,

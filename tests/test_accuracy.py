@@ -30,7 +30,7 @@ def _fold(theta):
 def test_gaussian_location(n_obs, family, most_off, most_ratio):
     method = pliant.PLI(n_particles=2000, family=family)
     off, ratio, result, _ = compare("gaussian_location", n_obs, method)
-    assert result.status in ("finished", "noise")
+    assert result.status in ("finished", "noise_limited")
     assert np.abs(off).max() < most_off
     assert np.abs(np.log(ratio)).max() < np.log(most_ratio)
 
@@ -39,14 +39,14 @@ def test_noise_stops_the_papers_bandwidth_at_ten_draws():
     """M = N = 10 and beta = 5e-4 would contract to a third of the exact width."""
     method = pliant.PLI(n_draws=10, beta=5e-4, family=pliant.Gaussian())
     _, ratio, result, _ = compare("gaussian_location", 10, method)
-    assert result.status == "noise"
+    assert result.status == "noise_limited"
     assert "n_draws=40" in result.message
     assert ratio.min() > 0.5
 
 
 def test_slcp_keeps_all_four_modes():
     off, ratio, result, ours = compare("slcp", 100, pliant.PLI())
-    assert result.status in ("finished", "noise")
+    assert result.status in ("finished", "noise_limited")
     quadrants = [
         np.mean((np.sign(ours[:, 2]) == i) & (np.sign(ours[:, 3]) == j))
         for i in (-1, 1)

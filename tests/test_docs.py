@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pliant
+from pliant.run.history import COLUMNS
 
 ROOT = Path(__file__).parent.parent
 
@@ -29,7 +30,7 @@ def small_budgets(monkeypatch):
     def smaller(problem, method, **options):
         names = {field.name for field in dataclasses.fields(method)}
         fewer = {name: value for name, value in small.items() if name in names}
-        if getattr(method, "learns", False):
+        if "discrepancy" in names and not method.discrepancy.is_noisy:
             fewer["discrepancy"] = pliant.RatioKL(width=8, training=training, n_evaluated=500)
         if "embedding" in names:
             fewer["embedding"] = pliant.DeepSet(features=4, width=8)
@@ -51,6 +52,23 @@ def test_every_block_runs(page, tmp_path, monkeypatch):
         exec(block, names)
     draws = names["result"].posterior.sample(100)
     assert all(np.all(np.isfinite(leaf)) for leaf in draws.values())
+
+
+def table(page, head):
+    """The rows of a page's table, by its head."""
+    after = (ROOT / page).read_text().partition(f"{head}\n")[2]
+    lines = [line for line in after.partition("\n\n")[0].splitlines() if "---" not in line]
+    return [tuple(cell.strip() for cell in line.strip("|").split(" | ")) for line in lines]
+
+
+def test_the_page_lists_every_status_with_its_message_and_remedy():
+    expected = [(f"`{status}`", status.message, status.remedy) for status in pliant.Status]
+    assert table("docs/howto.md", "| status | what happened | what to do |") == expected
+
+
+def test_the_page_lists_every_column_of_the_history():
+    expected = [(f"`{name}`", column.meaning) for name, column in COLUMNS.items()]
+    assert table("docs/howto.md", "| column | meaning |") == expected
 
 
 def test_pages_link_to_files_that_exist():

@@ -1,9 +1,17 @@
 import json
+import zipfile
 
 import numpy as np
 import pytest
 
-from pliant._files import read_arrays, read_json, write_arrays, write_json
+from pliant._files import (
+    read_arrays,
+    read_json,
+    remove_unfinished,
+    replacing,
+    write_arrays,
+    write_json,
+)
 
 
 def test_json_survives(tmp_path):
@@ -14,11 +22,10 @@ def test_json_survives(tmp_path):
 
 def test_numbers_that_json_lacks_become_null(tmp_path):
     row = {"kl": np.nan, "eta": np.inf, "x": np.array([1.0, np.nan]), "n": np.int64(3), 4: (1, 2)}
-    write_json(tmp_path / "data.json", [row])
-    text = (tmp_path / "data.json").read_text()
-    assert json.loads(text, parse_constant=pytest.fail) == [
-        {"kl": None, "eta": None, "x": [1.0, None], "n": 3, "4": [1, 2]}
-    ]
+    write_json(tmp_path / "data.json", row)
+    data = json.loads((tmp_path / "data.json").read_text(), parse_constant=pytest.fail)
+    assert len(data.pop("checksum")) == 64
+    assert data == {"kl": None, "eta": None, "x": [1.0, None], "n": 3, "4": [1, 2]}
 
 
 def test_arrays_survive_to_the_last_bit(tmp_path):
@@ -55,15 +62,64 @@ def test_a_write_that_breaks_off_leaves_the_old_file_and_nothing_else(tmp_path, 
     path = tmp_path / "data.npz"
     write_arrays(path, {"x": np.ones(2)})
 
-    def half(file, **arrays):
-        file.write(b"PK half")
+    def half(file, array, **options):
+        file.write(b"half")
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(np, "savez", half)
+    monkeypatch.setattr(np.lib.format, "write_array", half)
     with pytest.raises(OSError, match="no space left"):
         write_arrays(path, {"x": np.zeros(2)})
     assert [p.name for p in tmp_path.iterdir()] == ["data.npz"]
     np.testing.assert_array_equal(read_arrays(path)["x"], np.ones(2))
+
+
+def test_a_changed_number_does_not_match_the_checksum(tmp_path):
+    write_json(tmp_path / "data.json", {"a": [1, 2]})
+    text = (tmp_path / "data.json").read_text()
+    (tmp_path / "data.json").write_text(text.replace("2\n", "3\n"))
+    with pytest.raises(ValueError, match=r"data\.json: damaged, or edited by hand"):
+        read_json(tmp_path / "data.json")
+    (tmp_path / "data.json").write_text(json.dumps({"a": [1, 2]}))
+    with pytest.raises(ValueError, match=r"data\.json: it has no checksum"):
+        read_json(tmp_path / "data.json")
+    (tmp_path / "data.json").write_text(json.dumps(json.loads(text)))  # other white space
+    assert read_json(tmp_path / "data.json") == {"a": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    "other", [{"x": np.ones(3)}, {"x": np.ones(2, np.float32)}, {"y": np.ones(2)}, {}]
+)
+def test_other_arrays_do_not_match_the_checksum(tmp_path, other):
+    write_arrays(tmp_path / "data.npz", {"x": np.ones(2)})
+    with zipfile.ZipFile(tmp_path / "data.npz") as archive:
+        comment = archive.comment
+    np.savez(tmp_path / "data.npz", **other)
+    with pytest.raises(ValueError, match=r"data\.npz: it has no checksum"):
+        read_arrays(tmp_path / "data.npz")
+    with zipfile.ZipFile(tmp_path / "data.npz", "a") as archive:
+        archive.comment = comment
+    with pytest.raises(ValueError, match=r"data\.npz: damaged, or edited by hand"):
+        read_arrays(tmp_path / "data.npz")
+
+
+def test_arrays_are_a_plain_file_of_numpy(tmp_path):
+    arrays = {"file": np.arange(3), "checksum": np.ones(2)}
+    write_arrays(tmp_path / "data.npz", arrays)
+    with np.load(tmp_path / "data.npz", allow_pickle=False) as file:
+        assert file.files == ["file", "checksum"]
+        np.testing.assert_array_equal(file["file"], np.arange(3))
+    with pytest.raises(ValueError, match="Object arrays"):
+        write_arrays(tmp_path / "data.npz", {"x": np.array([None])})
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path):
+    with replacing(tmp_path / "a.txt"):
+        (unfinished,) = tmp_path.iterdir()
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+    (tmp_path / "a.txt").rename(unfinished)
+    (tmp_path / ".mine").write_bytes(b"")
+    remove_unfinished(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [".mine"]
 
 
 @pytest.mark.parametrize("read", [read_json, read_arrays])

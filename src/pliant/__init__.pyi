@@ -13,6 +13,7 @@ from .discrepancies.base import AbstractDiscrepancy as AbstractDiscrepancy
 from .discrepancies.energy import Energy as Energy
 from .discrepancies.euclidean import Euclidean as Euclidean
 from .discrepancies.likelihood_kl import LikelihoodKL as LikelihoodKL
+from .discrepancies.measured import AbstractMeasuredDiscrepancy as AbstractMeasuredDiscrepancy
 from .discrepancies.mmd import MMD as MMD
 from .discrepancies.random_features import RandomFeatureMMD as RandomFeatureMMD
 from .discrepancies.ratio_kl import RatioKL as RatioKL
@@ -25,6 +26,7 @@ from .methods.abc.smc import SMCABC as SMCABC
 from .methods.apt import APT as APT
 from .methods.base import AbstractMethod as AbstractMethod
 from .methods.pli import PLI as PLI
+from .methods.status import Status as Status
 from .problem.problem import Problem as Problem
 from .run.infer import infer as infer
 from .run.infer import resume as resume

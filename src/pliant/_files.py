@@ -1,5 +1,6 @@
-"""Files that are whole or absent, folders that one process locks, and Pliant's own cache."""
+"""Files that are complete or absent, with checksums; folders locked by one process; the cache."""
 
+import hashlib
 import json
 import os
 import socket
@@ -15,12 +16,12 @@ import numpy as np
 
 
 class StorageError(OSError):
-    """A file could not be written: the disk is full, or the folder is not there any more."""
+    """A file could not be written: the disk is full, or the folder no longer exists."""
 
 
 @contextmanager
 def storing(path: Path) -> Iterator[None]:
-    """Turn what the system says into a ``StorageError`` that names the file or folder."""
+    """Turn an ``OSError`` into a ``StorageError`` that names the file or folder."""
     try:
         yield
     except OSError as error:
@@ -28,32 +29,71 @@ def storing(path: Path) -> Iterator[None]:
         raise StorageError(f"{path} could not be written: {reason}.") from error
 
 
-def write_json(path: Path, data: Any) -> None:
-    """Write ``data`` as JSON; numbers that are not finite become null."""
-    text = json.dumps(_plain(data), indent=1, allow_nan=False)
-    _replace(path, lambda file: file.write(text.encode()))
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write that replaces ``path`` once it is complete and on the disk.
+
+    Whatever ends the block early, ``path`` stays as it was.
+
+    Raises:
+        StorageError: If the file cannot be written.
+    """
+    unfinished = path.with_name(f".{path.name}{_UNFINISHED}{os.urandom(6).hex()}")
+    with storing(path):
+        try:
+            with unfinished.open("w+b") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.replace(path)
+            _sync_folder(path.parent)
+        finally:
+            unfinished.unlink(missing_ok=True)
 
 
-def read_json(path: Path) -> Any:
-    """What ``write_json`` wrote.
+def remove_unfinished(folder: Path) -> None:
+    """Remove what killed processes left of the files that they were writing into the folder."""
+    for path in folder.glob(f".*{_UNFINISHED}*") if folder.is_dir() else []:
+        path.unlink(missing_ok=True)
+
+
+def write_json(path: Path, data: Mapping[str, Any]) -> None:
+    """Write ``data`` as a JSON object with its checksum; non-finite numbers become null."""
+    plain = _plain(data)
+    text = json.dumps({_CHECKSUM: _json_checksum(plain), **plain}, indent=1, allow_nan=False)
+    with replacing(path) as file:
+        file.write(text.encode())
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read what ``write_json`` wrote.
 
     Raises:
         FileNotFoundError, ValueError: If there is no such file, or it is damaged.
     """
     try:
-        return json.loads(path.read_text())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        data = json.loads(path.read_text())
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"{path}: not a JSON file, or damaged ({error}).") from error
+    if not isinstance(data, dict):
+        raise ValueError(f"{path}: damaged (expected a JSON object, got {type(data).__name__}).")
+    stored = data.pop(_CHECKSUM, None)
+    _compare(path, stored, _json_checksum(data))
+    return data
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
-    """Write named arrays as one ``.npz`` file."""
-    named: dict[str, Any] = {name: np.asarray(value) for name, value in arrays.items()}
-    _replace(path, lambda file: np.savez(file, **named))
+    """Write named arrays as one ``.npz`` file, whose comment is their checksum."""
+    named = {name: np.asarray(value) for name, value in arrays.items()}
+    with replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
+        for name, array in named.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+        archive.comment = checksum(named).encode()
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """What ``write_arrays`` wrote. Nothing is unpickled.
+    """Read what ``write_arrays`` wrote. Nothing is unpickled.
 
     Raises:
         FileNotFoundError, ValueError: If there is no such file, or it is damaged.
@@ -63,33 +103,51 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
         if not isinstance(file, np.lib.npyio.NpzFile):
             raise ValueError("it holds a single array")
         with file:
-            return {name: file[name] for name in file.files}
+            stored = file.zip.comment.decode() if file.zip is not None else ""
+            arrays = {name: file[name] for name in file.files}
     except FileNotFoundError:
         raise
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, ValueError) as error:
         raise ValueError(f"{path}: not a file of arrays, or damaged ({error}).") from error
+    _compare(path, stored, checksum(arrays))
+    return arrays
 
 
-def remove_unfinished(folder: Path) -> None:
-    """Remove what processes left that were killed while they wrote into the folder."""
-    for path in folder.glob(f".*{_ASIDE}*") if folder.is_dir() else []:
-        path.unlink(missing_ok=True)
+def checksum(arrays: Mapping[str, np.ndarray]) -> str:
+    """The SHA-256 of the arrays' names, types, shapes and bytes."""
+    digest = hashlib.sha256()
+    for name, array in arrays.items():
+        digest.update(repr((name, array.dtype.str, array.shape)).encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
-_ASIDE = ".unfinished-"
+_UNFINISHED = ".unfinished-"
+_CHECKSUM = "checksum"
 
 
-def _replace(path: Path, write: Any) -> None:
-    aside = path.with_name(f".{path.name}{_ASIDE}{os.getpid()}")
-    with storing(path):
-        try:
-            with aside.open("wb") as file:
-                write(file)
-                file.flush()
-                os.fsync(file.fileno())
-            aside.replace(path)
-        finally:
-            aside.unlink(missing_ok=True)
+def _json_checksum(data: Any) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+
+
+def _compare(path: Path, stored: Any, computed: str) -> None:
+    if not stored:
+        raise ValueError(
+            f"{path}: it has no checksum. Another program or another version of Pliant wrote it."
+        )
+    if stored != computed:
+        raise ValueError(
+            f"{path}: damaged, or edited by hand (its content does not match its checksum)."
+        )
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename survive a power failure."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _plain(data: Any) -> Any:
@@ -105,15 +163,15 @@ def _plain(data: Any) -> Any:
 
 
 class InUseError(BlockingIOError):
-    """Another process works in the folder."""
+    """Another process uses the folder."""
 
 
 def lock(path: Path, folder: Path) -> IO[str]:
-    """A file that this process alone has locked; closing it, or the process' end, unlocks it.
+    """Lock a file for this process. Closing it, or the end of the process, unlocks it.
 
     Args:
-        path: The file; it is made if it does not exist, and says who locked it.
-        folder: What it stands for, for the message.
+        path: The file, created if it does not exist. It says who locked it.
+        folder: The folder that it guards, for the message.
 
     Raises:
         InUseError: If another process has locked it.

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from pliant._files import write_arrays, write_json
-from pliant.bench.folders import METRICS, SAMPLES, SNAPSHOTS, run_folder, write_grid
+from pliant.bench.folders import run_folder, write_grid
+from pliant.run.folder import FORMAT, HISTORY, METRICS, SAMPLES, snapshot_file
 from pliant.tasks import get
 
 ROUNDS = 6
@@ -28,13 +29,14 @@ def _make_up(out: Path, grid):
         task = get(run.task)
         error = _GOOD[run.method] / run.n_obs * np.exp(0.2 * rng.normal())
         write_json(folder / METRICS, _metrics(run, task, error, rng))
-        write_json(folder / "history.json", [_row(run, index) for index in range(1, ROUNDS + 1)])
+        rows = [_row(run, index) for index in range(1, ROUNDS + 1)]
+        write_json(folder / HISTORY, {"format": FORMAT, "rounds": rows})
         write_arrays(folder / SAMPLES, _samples(task, rng, 400, run.n_obs))
         if run.snapshots:
-            (folder / SNAPSHOTS).mkdir()
+            snapshot_file(folder, 1).parent.mkdir()
             for index in range(1, ROUNDS + 1):
                 samples = _samples(task, rng, run.snapshots, 2**index)
-                write_arrays(folder / SNAPSHOTS / f"{index:03d}.npz", samples)
+                write_arrays(snapshot_file(folder, index), samples)
 
 
 def _metrics(run, task, error, rng):

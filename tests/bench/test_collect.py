@@ -6,9 +6,10 @@ import pytest
 from typer.testing import CliRunner
 
 from pliant.bench.collect import COLUMNS, KEYS, interval, rows_of, summary_of
-from pliant.bench.folders import METRICS, run_folder, write_error
+from pliant.bench.folders import run_folder, write_error
 from pliant.cli import app
 from pliant.cli.grid import parse_grid
+from pliant.run.folder import METRICS
 
 GRID = """
 [methods.PLI-MMD]

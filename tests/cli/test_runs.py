@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import pliant
-from pliant.cli.run_folder import CONTENTS
+from pliant._files import write_json
+from pliant.run.folder import CONTENTS, FORMAT
 from shell import ABC, TINY, assert_one_line_error, pliant_command, python
 
 NOT_THERE = {"metrics.json", "simulations"}  # before pliant eval, and with JAX simulators
@@ -69,7 +70,7 @@ def test_show_prints_a_run(task_run):
         "PLI(rounds=2, n_particles=200, n_draws=20, family=Gaussian())"
     )
     assert re.search(r"round +bandwidth +KL +ESS", outcome.stdout)
-    history = json.loads((task_run.folder / "history.json").read_text())
+    history = json.loads((task_run.folder / "history.json").read_text())["rounds"]
     assert f"{history[1]['bandwidth']:.3g}" in outcome.stdout
     summary = [line for line in task_run.output.splitlines() if line.startswith("theta[")]
     assert summary == [line for line in lines if line.startswith("theta[")]
@@ -111,7 +112,7 @@ def test_a_problem_in_a_file_and_its_default_folder(model, tmp_path):
     budget = ["--max-simulations", 200 * 20 + 1024]  # one round, and the pilot of the scales
     outcome = pliant_command("run", f"{model}:make", *TINY, "--seed", 4, *budget, "--overwrite")
     assert outcome.exit_code == 0, outcome.output
-    assert "max_simulations: Another round would exceed 5,024 simulations." in outcome.stdout
+    assert "out_of_simulations: Another round would exceed 5,024 simulations." in outcome.stdout
     assert len(pliant.load(folder).history) == 1
     assert not (folder / "metrics.json").exists()  # they were those of the result before
 
@@ -144,7 +145,7 @@ def test_show_a_result_that_python_saved(model, tmp_path):
 def test_show_says_what_is_wrong_with_a_folder(task_run, tmp_path):
     assert_one_line_error(pliant_command("show", "nowhere"), "nowhere holds no run")
     (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "result.json").write_text("{}")
+    write_json(tmp_path / "run" / "result.json", {"format": FORMAT})
     assert_one_line_error(pliant_command("show", "run"), "history.json is missing")
     (tmp_path / "run" / "history.json").write_text("[")
     assert_one_line_error(pliant_command("show", "run"), "history.json: not a JSON file")

@@ -143,7 +143,7 @@ def test_gaussian_kl_against_samples():
 
 def test_i_projection_finds_a_gaussian_target(small_family):
     """Both projections of a target that lies in the family are the target itself."""
-    proposal = Gaussian().skeleton(2)
+    proposal = GaussianDensity(jnp.zeros(2), jnp.zeros(2), jnp.zeros((2, 2)))
     z = proposal.sample(jax.random.key(0), 5000)
     # N(0, 1) times this weight is N(0.4, 0.7^2) in each coordinate
     log_weights = jnp.sum(-((z - 0.4) ** 2) / (2 * 0.49) + z**2 / 2, axis=1)

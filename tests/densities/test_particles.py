@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import gaussian_kde, multivariate_normal
 
-from pliant.densities.particles import particle_density, particle_skeleton
+from pliant.densities.particles import particle_density
 
 
 @pytest.fixture(scope="module")
@@ -88,11 +88,3 @@ def test_far_narrow_particles_keep_their_density():
     points = jnp.linspace(-2, 2, 9)[:, None]
     shifted = far.log_prob(8 + points / 1024) - np.log(1024)
     np.testing.assert_allclose(shifted, near.log_prob(points), atol=5e-3)
-
-
-def test_the_skeleton_has_the_same_shapes(density):
-    skeleton = particle_skeleton(300, 2)
-    assert jax.tree.structure(skeleton) == jax.tree.structure(density)
-    for a, b in zip(jax.tree.leaves(skeleton), jax.tree.leaves(density), strict=True):
-        assert (a.shape, a.dtype) == (b.shape, b.dtype)
-    assert skeleton.dim == density.dim == 2

@@ -12,6 +12,7 @@ from scipy.stats import chisquare
 
 import pliant
 from pliant.methods import apt
+from pliant.run.history import COLUMNS
 
 N = 4
 OPTIONS = {
@@ -56,6 +57,7 @@ def check(posterior, observed):
 def test_it_meets_the_exact_posterior(result):
     assert result.status == "finished"
     assert result.history["simulations"][-1] == 3 * 1000 * N
+    assert set(result.history.columns) <= set(COLUMNS)
     check(result.posterior, OBSERVED)
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pliant.plots.history import plot_history
-from pliant.run.history import History
+from pliant.run.history import COLUMNS, History
 
 
 def rows(n, **columns):
@@ -27,7 +27,9 @@ def rows(n, **columns):
 
 
 def panels(figure):
-    return {axes.get_title(loc="left"): axes for axes in figure.axes}
+    """The panels by their columns, which the titles describe."""
+    names = {column.meaning: name for name, column in COLUMNS.items()}
+    return {names[axes.get_title(loc="left")]: axes for axes in figure.axes}
 
 
 def test_a_panel_for_each_quantity_with_its_limits():
@@ -38,10 +40,10 @@ def test_a_panel_for_each_quantity_with_its_limits():
     assert bandwidth.get_yscale() == "log"
     np.testing.assert_allclose(bandwidth.lines[0].get_ydata(), [0.5 * 0.5**r for r in range(1, 6)])
     np.testing.assert_allclose(bandwidth.lines[1].get_ydata(), 1e-3)  # the target beta
-    kl = axes["KL from the last posterior, nats"]
+    kl = axes["kl"]
     assert list(kl.lines[1].get_ydata()) == [0.4, 0.4]
     assert kl.get_ylim()[0] == 0
-    noise = axes["noise in the distances' variance"]
+    noise = axes["noise_share"]
     assert list(noise.lines[1].get_ydata()) == [0.75, 0.75]
     assert noise.get_ylim()[1] > 0.75
     for each in axes.values():
@@ -49,7 +51,7 @@ def test_a_panel_for_each_quantity_with_its_limits():
 
 
 def test_the_band_is_one_error_around_the_median():
-    axes = panels(plot_history(rows(4)))["distance to the observations"]
+    axes = panels(plot_history(rows(4)))["distance_median"]
     assert axes.get_yscale() == "log"
     (band,) = axes.collections
     points = band.get_paths()[0].vertices
@@ -59,7 +61,7 @@ def test_the_band_is_one_error_around_the_median():
 
 def test_negative_distances_are_on_an_axis_that_can_show_them():
     axes = panels(plot_history(rows(3, distance_min=[0.1, 0.01, -0.005])))
-    distance = axes["distance to the observations"]
+    distance = axes["distance_median"]
     assert distance.get_yscale() == "symlog"
     assert distance.get_ylim()[0] < -0.005
 
@@ -71,15 +73,15 @@ def test_rows_of_a_sampler_have_their_own_panels():
         for r in range(1, 5)
     ]
     axes = panels(plot_history(made))
-    assert set(axes) == {"bandwidth", "effective sample size", "accepted proposals"}
+    assert set(axes) == {"bandwidth", "ess", "acceptance"}
     assert axes["bandwidth"].get_yscale() == "linear"
-    np.testing.assert_allclose(axes["accepted proposals"].lines[0].get_ydata()[3], 0.125)
+    np.testing.assert_allclose(axes["acceptance"].lines[0].get_ydata()[3], 0.125)
 
 
 def test_limits_that_are_not_known_are_not_drawn():
     axes = panels(plot_history(rows(3)))
-    assert len(axes["KL from the last posterior, nats"].lines) == 1
-    assert len(axes["noise in the distances' variance"].lines) == 1
+    assert len(axes["kl"].lines) == 1
+    assert len(axes["noise_share"].lines) == 1
 
 
 def test_one_round_shows_one_point():
@@ -93,16 +95,16 @@ def test_one_round_shows_one_point():
 def test_missing_and_infinite_numbers_leave_gaps():
     made = rows(4, noise_share=[0.1, float("inf"), None, 0.2], distance_se=[None] * 4)
     axes = panels(plot_history(made))
-    drawn = axes["noise in the distances' variance"].lines[0].get_ydata()
+    drawn = axes["noise_share"].lines[0].get_ydata()
     np.testing.assert_array_equal(np.isnan(drawn), [False, True, True, False])
-    assert len(axes["distance to the observations"].collections) == 0
+    assert len(axes["distance_median"].collections) == 0
 
 
 def test_quantities_without_any_number_have_no_panel():
     made = rows(2, noise_share=[None, None], held_out=[3.0, 2.0])
-    titles = set(panels(plot_history(made)))
-    assert "noise in the distances' variance" not in titles
-    assert "held-out loss of the fit" in titles
+    drawn = set(panels(plot_history(made)))
+    assert "noise_share" not in drawn
+    assert "held_out" in drawn
 
 
 @pytest.mark.parametrize("history", [[], [{"round": 1, "usable": 0.0}]])

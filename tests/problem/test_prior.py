@@ -15,7 +15,7 @@ from numpyro.distributions import constraints, transforms
 from scipy import stats
 
 from pliant.problem.prior import read_prior
-from pliant.problem.space import decode_support, encode_support
+from pliant.run.serialise import decode, encode
 
 POINTS = 2048  # all batches have this size, so that each prior compiles its functions once
 
@@ -182,9 +182,9 @@ def test_z_has_the_median_zero_and_unit_spread(name):
 def test_supports_survive_json(name):
     """That loaded spaces are the same to the last bit is tested with results."""
     for support in prior(name).space.supports:
-        read = decode_support(json.loads(json.dumps(encode_support(support))))
+        read = decode(json.loads(json.dumps(encode(support))))
         assert type(read) is type(support)
-        assert encode_support(read) == encode_support(support)
+        assert encode(read) == encode(support)
         jax.tree.map(np.testing.assert_array_equal, read, support)
 
 

@@ -10,7 +10,7 @@ import numpyro.distributions as dist
 import pytest
 from numpyro.distributions.transforms import OrderedTransform, biject_to
 
-from pliant.problem.space import Space, decode_support
+from pliant.problem.space import Space
 
 ORDERED = dist.TransformedDistribution(dist.Normal(jnp.zeros(3), 1).to_event(1), OrderedTransform())
 
@@ -102,9 +102,3 @@ def test_a_theta_of_another_form_is_refused(theta, error, message):
 def test_a_single_distribution_takes_no_dict():
     with pytest.raises(TypeError, match="one array"):
         space_of(dist.Normal(0, 1)).read({"theta": 1.0})
-
-
-@pytest.mark.parametrize("kind", ["Path", "biject_to", "np", "Constraint2", ""])
-def test_only_constraints_of_numpyro_can_be_read(kind):
-    with pytest.raises(ValueError, match="not a constraint"):
-        decode_support({"kind": kind, "values": {}, "settings": {}})

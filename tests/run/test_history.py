@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pliant.run.history import History
+from pliant.run.history import COLUMNS, History
 
 ROWS = [
     {"round": 1, "ess": 10.4, "kl": 0.5, "simulations": 1000, "eta": None},
@@ -51,9 +51,17 @@ def test_the_table_in_text():
     lines = str(History(ROWS)).splitlines()
     assert [line.split() for line in lines] == [
         ["round", "ess", "kl", "simulations", "extra"],  # eta has no value in any round
-        ["1", "10", "0.5", "1,000", "-"],
+        ["1", "10", "0.500", "1,000", "-"],
         ["2", "-", "-", "2,000", "1e-09"],
     ]
     assert len({len(line) for line in lines}) == 1
     assert repr(History(ROWS)) == str(History(ROWS))
     assert str(History()) == ""
+
+
+def test_every_column_is_described():
+    for name, column in COLUMNS.items():
+        assert column.label
+        assert f"``{name}``: {column.meaning}." in (History.__doc__ or "")
+        assert column.format(2) not in ("", "-")
+        assert column.format(None) == column.format(float("nan")) == "-"

@@ -5,6 +5,7 @@ import numpyro.distributions as dist
 import pytest
 
 import pliant
+from pliant.run.history import COLUMNS
 
 
 @pytest.fixture(scope="module")
@@ -28,20 +29,21 @@ def test_callback_sees_every_round_and_can_end_the_run(problem):
 
     result = pliant.infer(problem, METHOD, callback=callback)
     assert [number for number, _ in seen] == [1, 2, 3]
-    assert (result.status, len(result.history)) == ("callback", 3)
+    assert (result.status, len(result.history)) == ("stopped_by_callback", 3)
 
 
 def test_max_simulations_is_never_exceeded(problem):
     result = pliant.infer(problem, METHOD, max_simulations=4100)
-    assert result.status == "max_simulations"
+    assert result.status == "out_of_simulations"
     assert result.history[-1]["simulations"] == 4000
+    assert set(result.history.columns) <= set(COLUMNS)
     with pytest.raises(ValueError, match="max_simulations"):
         pliant.infer(problem, METHOD, max_simulations=999)
 
 
 def test_max_seconds(problem):
     result = pliant.infer(problem, METHOD, max_seconds=1e-9)
-    assert (result.status, len(result.history)) == ("max_seconds", 0)
+    assert (result.status, len(result.history)) == ("out_of_time", 0)
     assert np.all(np.isfinite(result.posterior.sample(5)["mu"]))  # the prior's
 
 

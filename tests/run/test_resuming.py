@@ -1,15 +1,13 @@
 """Runs that are cut off anywhere and go on from their folder."""
 
+import dataclasses
 import errno
-import json
 import shutil
 import subprocess
 import sys
 import warnings
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import pytest
@@ -18,20 +16,8 @@ import pliant
 import pliant.run.ledger
 from pliant import _files as files
 from pliant._files import InUseError
-from pliant.discrepancies.draws import RoundDraws
-from pliant.discrepancies.ensemble import Ensemble
-from pliant.discrepancies.learned import LearnedState
-from pliant.discrepancies.measured import MeasuredState
-from pliant.discrepancies.mmd import MMD
-from pliant.methods.abc.population import Population
-from pliant.methods.abc.rejection import Accepted
-from pliant.methods.abc.sampler import ABCState
-from pliant.methods.apt import APTState
-from pliant.methods.pli import PLIState
-from pliant.problem.scale import Squash, Standardise
-from pliant.run.checkpoint import read_checkpoint, write_checkpoint
-from pliant.run.folder import RunStore
-from pliant.weighting.weights import Tempering, full_tempering
+from pliant.run.store import RunStore
+from pliant.weighting.schedules.base import AbstractSchedule
 
 OBSERVED = np.asarray(2 + jax.random.normal(jax.random.key(0), (30, 2)))
 PRIOR = {"mu": dist.Normal(0, 5), "sigma": dist.LogNormal(0, 1)}
@@ -194,7 +180,7 @@ def test_a_second_process_is_refused(problem, run):
 
 def test_a_larger_budget_goes_on(problem, finished, tmp_path):
     short = pliant.infer(problem, METHOD, folder=tmp_path / "run", max_simulations=2500)
-    assert short.status == "max_simulations"
+    assert short.status == "out_of_simulations"
     assert "2,000 of 2,500 simulations" in short.message
     longer = pliant.resume(tmp_path / "run", problem, max_simulations=10_000)
     assert longer.status == "finished"
@@ -215,10 +201,10 @@ def test_a_full_disk_ends_the_run_and_loses_nothing(tmp_path, monkeypatch):
                 raise OSError(errno.ENOSPC, "No space left on device")
         write(path, arrays)
 
-    for module in ("checkpoint", "ledger", "result"):
-        monkeypatch.setattr(f"pliant.{module}.write_arrays", full)
+    for module in ("serialise", "ledger"):
+        monkeypatch.setattr(f"pliant.run.{module}.write_arrays", full)
     result = pliant.infer(counted(calls), METHOD, folder=tmp_path / "run")
-    assert result.status == "storage"
+    assert result.status == "storage_failed"
     assert "No space left" in result.message
     monkeypatch.undo()
     assert_same(pliant.resume(tmp_path / "run", counted(more)), pliant.infer(counted([]), METHOD))
@@ -232,90 +218,40 @@ def test_what_a_killed_process_was_writing_is_removed(problem, run):
     assert not left.exists()
 
 
-# --- States of every kind ----------------------------------------------------------------------
+def test_a_round_of_another_round_is_refused(problem, finished, run):
+    shutil.copy(run / "rounds/003.npz", run / "rounds/004.npz")
+    with pytest.warns(UserWarning, match=r"004\.npz.*not the state of round 4.*round 3"):
+        assert_same(pliant.resume(run, problem), finished[1])
 
 
-def shaped(build):
-    """What ``build`` returns, with other numbers: nothing is compiled."""
-    shapes, static = eqx.partition(eqx.filter_eval_shape(build), _is_shape)
-    rng = np.random.default_rng(0)
-    arrays = jax.tree.map(lambda s: jnp.asarray(rng.normal(size=s.shape), s.dtype), shapes)
-    return eqx.combine(arrays, static)
+class Own(AbstractSchedule):
+    """A user's own schedule, which may hold what no file can."""
+
+    inner: AbstractSchedule = pliant.TrustRegion()
+    rule: object = None
+
+    def step(self, particles, kernel, beta, last):
+        return self.inner.step(particles, kernel, beta, last)
 
 
-def _is_shape(leaf):
-    return isinstance(leaf, jax.ShapeDtypeStruct)
+def test_a_users_class_is_resumed_when_it_is_passed(problem, tmp_path):
+    method = dataclasses.replace(METHOD, schedule=Own())
+    whole = pliant.infer(problem, method, folder=tmp_path / "run")
+    cut(tmp_path / "run", 3)
+    with pytest.raises(ValueError, match=r"'Own' is not a class of Pliant.*classes=\[Own\]"):
+        pliant.resume(tmp_path / "run", problem)
+    assert_same(pliant.resume(tmp_path / "run", problem, classes=[Own]), whole)
+    assert_same(pliant.load(tmp_path / "run", classes=[Own]), whole)
 
 
-def learned_state(discrepancy, problem):
-    network = shaped(lambda: discrepancy.untrained(jax.random.key(1), problem, 4))
-    x = np.ones((3, 4, 2), np.float32)
-    draws = RoundDraws(np.ones((3, 4), np.float32), x, np.ones((3, 4), bool))
-    squash = Squash(jnp.zeros(2), jnp.ones(2))
-    ensemble = Ensemble(
-        squash=squash,
-        theta_squash=squash,
-        counts=np.array([True, False]),
-        draws=(draws, draws),
-        standardise=Standardise(jnp.zeros(4), jnp.ones(4)),
-        networks=(network, network),
-        shares=np.array([0.7, 0.3]),
-        agreeing_rounds=1.4,
-    )
-    return LearnedState(ensemble, shaped(lambda: pliant.SplineFlow().skeleton(2)))
-
-
-def states(problem):
-    apt = pliant.APT(embedding=pliant.DeepSet())
-    mmd = MMD(lengthscales="median", scale=jnp.ones(2))
-    flow = shaped(lambda: pliant.SplineFlow().skeleton(2))
-    yield APTState(shaped(lambda: apt.skeleton(2, problem.observed.shape)), ())
-    for kind in (pliant.LikelihoodKL(), pliant.RatioKL(embedding=pliant.Concatenation())):
-        learned = learned_state(kind, problem)
-        yield PLIState(
-            learned, None, 0.1, density=flow, tempering=full_tempering(0.1, 0.1), noisy=True
-        )
-    tempering = Tempering(0.5, float("inf"), level=0.0)
-    measured = MeasuredState(mmd, mmd.prepare(problem.observed))
-    yield PLIState(measured, None, 0.1, tempering=tempering)
-    numbers = np.linspace(-1, 1, 6)
-    population = Population(numbers.reshape(3, 2), *numbers.reshape(2, 3), numbers[:3], np.inf)
-    for particles in (population, Accepted(numbers.reshape(3, 2), numbers[:3], 5, 0.1), None):
-        yield ABCState(particles, measured)
-    yield {
-        "key": jax.random.key(3),
-        "numbers": [1, -0.0, float("nan"), np.float32(0.1), np.int64(7)],
-    }
-
-
-def test_states_of_all_methods_are_read_as_they_were_written(problem, tmp_path):
-    for number, state in enumerate(states(problem)):
-        path = tmp_path / f"{number}.npz"
-        write_checkpoint(path, state)
-        again = read_checkpoint(path)
-        assert jax.tree.structure(state) == jax.tree.structure(again)
-        for one, other in zip(jax.tree.leaves(state), jax.tree.leaves(again), strict=True):
-            assert type(one) is type(other)
-            if eqx.is_array(one) and jnp.issubdtype(one.dtype, jax.dtypes.prng_key):
-                one, other = jax.random.key_data(one), jax.random.key_data(other)
-            if eqx.is_array_like(one):
-                assert np.asarray(one).dtype == np.asarray(other).dtype
-            np.testing.assert_array_equal(one, other)
-
-
-def test_a_checkpoint_runs_no_code(tmp_path):
-    with pytest.raises(TypeError, match="without pickle"):
-        write_checkpoint(tmp_path / "a.npz", {"f": lambda x: x})
-    for tree in (
-        {"function": "os:system"},
-        {"module": "subprocess:Popen", "fields": {}},
-        {"tuple": [], "named": "os:system"},
-        {"reduce": "os:system"},
-        {"module": "pliant.no_such_module:Thing", "fields": {}},
-    ):
-        files.write_arrays(tmp_path / "b.npz", {"tree": np.array(json.dumps(tree))})
-        with pytest.raises(ValueError, match=r"b\.npz"):
-            read_checkpoint(tmp_path / "b.npz")
+def test_a_users_function_is_refused_before_the_first_simulation(tmp_path):
+    calls = []
+    method = dataclasses.replace(METHOD, schedule=Own(rule=lambda beta: beta / 2))
+    with pytest.raises(TypeError, match=r"method\.schedule\.rule: .*cannot be written"):
+        pliant.infer(counted(calls), method, folder=tmp_path / "run")
+    assert not calls
+    assert not (tmp_path / "run").exists()
+    assert pliant.infer(counted(calls), method).status == "finished"  # without a folder it runs
 
 
 def test_the_store_is_closed_when_a_run_raises(problem, tmp_path):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pliant._files import cache_folder
+from pliant._files import cache_folder, write_arrays
 from pliant.tasks import cache, get
 from pliant.tasks.cache import cached
 
@@ -72,7 +72,7 @@ def test_files_of_something_else_are_computed_again(folder):
         {cache._KEY: arrays[cache._KEY]},
     ]
     for count, bad in enumerate(wrong, start=2):
-        np.savez(file, **bad)
+        write_arrays(file, bad)
         cached(KEY, DATA, compute)
         assert compute.calls == count
 

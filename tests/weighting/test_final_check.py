@@ -30,7 +30,7 @@ def result_of(check):
     return pliant.Result(
         posterior=Posterior(space, density),
         history=History([row]),
-        status="finished",
+        status=pliant.Status.FINISHED,
         message="",
         method=pliant.PLI(family=pliant.Gaussian()),
         seed=0,
@@ -42,7 +42,7 @@ def result_of(check):
 def test_resampling_gives_the_target():
     check = check_of(sd=1.3)
     assert check.k_hat < 0.5
-    assert "fits its target:" in check.words
+    assert "fits its target:" in check.message
     result = result_of(check)
     z = np.asarray(result.resampled().density.sample(jax.random.key(0), 20_000))
     error = 4 / check.ess**0.5  # four standard errors of a mean, in spreads of one
@@ -53,7 +53,7 @@ def test_resampling_gives_the_target():
 def test_a_fit_that_is_too_narrow_is_told():
     check = check_of(sd=0.2)
     assert check.k_hat > 0.7
-    assert "misses parts of its target" in check.words
+    assert "misses parts of its target" in check.message
     with pytest.raises(ValueError, match="cannot be trusted: k-hat"):
         result_of(check).resampled()
 
@@ -72,7 +72,7 @@ def test_a_check_survives_saving(check, tmp_path):
         assert loaded is None
         assert "its target" not in shown
     else:
-        assert loaded.words == check.words
-        assert check.words in shown
+        assert loaded.message == check.message
+        assert check.message in shown
         np.testing.assert_array_equal(loaded.z, check.z)
         np.testing.assert_array_equal(loaded.log_weights, check.log_weights)

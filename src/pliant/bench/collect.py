@@ -1,6 +1,7 @@
 """The table of a grid: one row per metric of each finished run, and means over seeds."""
 
 import csv
+import io
 import itertools
 import json
 from collections.abc import Mapping, Sequence
@@ -10,9 +11,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
-from pliant._files import read_json
-from pliant.bench.folders import METRICS, run_folder, state
+from pliant._files import read_json, replacing
+from pliant.bench.folders import run_folder, state
 from pliant.bench.plan import Grid, Run
+from pliant.run.folder import METRICS
 
 Row = dict[str, Any]
 
@@ -119,12 +121,12 @@ def interval(values: np.ndarray) -> tuple[float, float]:
 
 
 def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[Row]) -> Path:
-    aside = path.with_name(f".{path.name}")
-    with aside.open("w", newline="") as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    aside.replace(path)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    with replacing(path) as file:
+        file.write(text.getvalue().encode())
     return path
 
 
@@ -139,7 +141,6 @@ def _write_parquet(path: Path, columns: Sequence[str], rows: Sequence[Row]) -> P
         **dict.fromkeys(("value", "floor", "seconds", "mean", "low", "high"), pyarrow.float64()),
     }
     schema = pyarrow.schema([(name, kinds.get(name, pyarrow.string())) for name in columns])
-    aside = path.with_name(f".{path.name}")
-    parquet.write_table(pyarrow.Table.from_pylist(list(rows), schema=schema), aside)
-    aside.replace(path)
+    with replacing(path) as file:
+        parquet.write_table(pyarrow.Table.from_pylist(list(rows), schema=schema), file)
     return path

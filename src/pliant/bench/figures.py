@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
+from pliant._files import replacing
 from pliant.bench.drawings.bandwidth import draw_bandwidth
 from pliant.bench.drawings.furuta import draw_furuta
 from pliant.bench.drawings.metrics import draw_all, draw_main
@@ -62,5 +63,6 @@ def _save(figure: Figure, path: Path) -> list[Path]:
     figure.set_layout_engine("none")
     paths = [path.with_suffix(f".{form}") for form in _METADATA]
     for one, metadata in zip(paths, _METADATA.values(), strict=True):
-        figure.savefig(one, dpi=_DOTS, metadata=metadata)
+        with replacing(one) as file:
+            figure.savefig(file, format=one.suffix[1:], dpi=_DOTS, metadata=metadata)
     return paths

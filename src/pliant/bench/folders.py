@@ -19,12 +19,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from pliant._files import read_json, write_json
+from pliant._files import read_json, replacing, write_json
 from pliant.bench.plan import Grid, Run
+from pliant.run.folder import ERROR, METRICS, SETTINGS, holds_run
 
-GRID, RUNS, LOCK = "grid.toml", "runs", ".lock"
-SETTINGS, METRICS, ERROR, SAMPLES = "settings.json", "metrics.json", "error.json", "samples.npz"
-SNAPSHOTS = "snapshots"
+GRID, RUNS = "grid.toml", "runs"
 STATES = ("finished", "failed", "begun", "waiting")
 
 
@@ -39,7 +38,7 @@ def state(folder: Path) -> str:
         return "finished"
     if (folder / ERROR).is_file():
         return "failed"
-    return "begun" if (folder / "run.json").is_file() else "waiting"
+    return "begun" if holds_run(folder) else "waiting"
 
 
 def by_state(out: Path, runs: Iterable[Run]) -> dict[str, list[Run]]:
@@ -53,9 +52,8 @@ def by_state(out: Path, runs: Iterable[Run]) -> dict[str, list[Run]]:
 def write_grid(out: Path, grid: Grid) -> None:
     """Store the grid's text beside its runs."""
     (out / RUNS).mkdir(parents=True, exist_ok=True)
-    aside = out / f".{GRID}"
-    aside.write_text(grid.text)
-    aside.replace(out / GRID)
+    with replacing(out / GRID) as file:
+        file.write(grid.text.encode())
 
 
 def write_settings(folder: Path, run: Run) -> None:

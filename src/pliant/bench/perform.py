@@ -10,20 +10,13 @@ from typing import IO, Any, NamedTuple
 
 from pliant._devices import keep_compiled_code
 from pliant._files import InUseError, lock, write_arrays, write_json
-from pliant.bench.folders import (
-    ERROR,
-    METRICS,
-    SAMPLES,
-    SNAPSHOTS,
-    state,
-    write_error,
-    write_settings,
-)
+from pliant.bench.folders import state, write_error, write_settings
 from pliant.bench.plan import Run
+from pliant.methods.status import Status
 from pliant.metrics.table import evaluate
 from pliant.problem.prior import Prior
 from pliant.problem.samples import named
-from pliant.run.folder import holds_run, remove_run
+from pliant.run import folder as layout
 from pliant.run.infer import infer, resume
 from pliant.run.posterior import Posterior
 from pliant.run.result import Result
@@ -69,16 +62,16 @@ class NoPosteriorError(RuntimeError):
 
 
 def _perform(run: Run, folder: Path) -> str:
-    (folder / ERROR).unlink(missing_ok=True)
+    (folder / layout.ERROR).unlink(missing_ok=True)
     write_settings(folder, run)
     task = _task(run.task)
     problem = task.problem(n_obs=run.n_obs, seed=run.seed)
-    callback = _snapshots(folder / SNAPSHOTS, run) if run.snapshots else None
-    if holds_run(folder) and _snapshots_are_whole(folder, run):
+    callback = _snapshots(folder, run) if run.snapshots else None
+    if layout.holds_run(folder) and _snapshots_are_whole(folder, run):
         result = resume(folder, problem, progress=False, callback=callback)
     else:
-        remove_run(folder)
-        shutil.rmtree(folder / SNAPSHOTS, ignore_errors=True)
+        layout.remove_run(folder)
+        shutil.rmtree(folder / layout.SNAPSHOTS, ignore_errors=True)
         result = infer(
             problem,
             run.built_method,
@@ -93,9 +86,9 @@ def _perform(run: Run, folder: Path) -> str:
 
 def _finish(run: Run, folder: Path, task: AbstractTask, problem: Any, result: Result) -> None:
     """Write samples and metrics, and remove the checkpoints."""
-    if isinstance(result.posterior.density, Prior) or result.status == "storage":
+    if isinstance(result.posterior.density, Prior) or result.status is Status.STORAGE_FAILED:
         raise NoPosteriorError(f"{result.status}: {result.message}")
-    write_arrays(folder / SAMPLES, _samples(result.posterior, run.samples, run.seed))
+    write_arrays(folder / layout.SAMPLES, _samples(result.posterior, run.samples, run.seed))
     rows = evaluate(
         result.posterior,
         problem,
@@ -112,9 +105,8 @@ def _finish(run: Run, folder: Path, task: AbstractTask, problem: Any, result: Re
         "seconds": result.history[-1]["seconds"],
         "metrics": [row._asdict() for row in rows],
     }
-    shutil.rmtree(folder / "rounds", ignore_errors=True)
-    (folder / "run.json").unlink(missing_ok=True)
-    write_json(folder / METRICS, metrics)
+    layout.remove_checkpoints(folder)
+    write_json(folder / layout.METRICS, metrics)
 
 
 @functools.cache
@@ -131,9 +123,9 @@ def _snapshots(folder: Path, run: Run) -> Callable[[dict[str, Any], Posterior], 
     """A callback that stores posterior samples after each round."""
 
     def keep(row: dict[str, Any], posterior: Posterior) -> None:
-        folder.mkdir(exist_ok=True)
-        samples = _samples(posterior, run.snapshots, run.seed)
-        write_arrays(folder / f"{row['round']:03d}.npz", samples)
+        path = layout.snapshot_file(folder, row["round"])
+        path.parent.mkdir(exist_ok=True)
+        write_arrays(path, _samples(posterior, run.snapshots, run.seed))
 
     return keep
 
@@ -143,9 +135,9 @@ def _snapshots_are_whole(folder: Path, run: Run) -> bool:
 
     A run that was killed between a checkpoint and its snapshot lacks one.
     """
-    rounds = [int(p.stem) for p in (folder / "rounds").glob("*.npz") if p.stem.isdigit()]
-    kept = {int(path.stem) for path in (folder / SNAPSHOTS).glob("[0-9]*.npz")}
-    return run.snapshots == 0 or set(range(1, max(rounds, default=0) + 1)) <= kept
+    last = max(layout.numbered(folder / layout.ROUNDS), default=0)
+    kept = layout.numbered(folder / layout.SNAPSHOTS)
+    return run.snapshots == 0 or set(range(1, last + 1)) <= set(kept)
 
 
 def _waiting_lock(folder: Path) -> IO[str]:
@@ -153,7 +145,7 @@ def _waiting_lock(folder: Path) -> IO[str]:
     end = time.monotonic() + _PATIENCE
     while True:
         try:
-            return lock(folder / ".lock", folder)
+            return lock(folder / layout.LOCK, folder)
         except InUseError:
             if time.monotonic() > end:
                 raise

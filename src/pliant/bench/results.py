@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from pliant._files import read_arrays, read_json
+from pliant._files import read_arrays
 from pliant.bench.collect import rows_of, summary_of
-from pliant.bench.folders import SAMPLES, SNAPSHOTS, run_folder, state
+from pliant.bench.folders import run_folder, state
 from pliant.bench.plan import Grid, Run
-from pliant.run.history import History
+from pliant.run.folder import SAMPLES, SNAPSHOTS, numbered
+from pliant.run.history import History, read_history
 
 Samples = Mapping[str, np.ndarray]
 
@@ -50,7 +51,7 @@ class GridResults:
 
     def history(self, run: Run) -> History:
         """The history of a run, one row per round."""
-        return History(read_json(run_folder(self._out, run) / "history.json"))
+        return read_history(run_folder(self._out, run))
 
     def samples(self, run: Run) -> dict[str, np.ndarray]:
         """Posterior samples of a run, by name."""
@@ -58,8 +59,8 @@ class GridResults:
 
     def snapshots(self, run: Run) -> dict[int, dict[str, np.ndarray]]:
         """Posterior samples after each round."""
-        paths = sorted((run_folder(self._out, run) / SNAPSHOTS).glob("[0-9]*.npz"))
-        return {int(path.stem): read_arrays(path) for path in paths}
+        paths = numbered(run_folder(self._out, run) / SNAPSHOTS)
+        return {index: read_arrays(path) for index, path in paths.items()}
 
 
 def in_order(values: Sequence[Any]) -> list[Any]:

@@ -5,9 +5,10 @@ from pathlib import Path
 
 from pliant._files import lock
 from pliant.bench.display import GridDisplay
-from pliant.bench.folders import LOCK, by_state, write_grid
+from pliant.bench.folders import by_state, write_grid
 from pliant.bench.plan import Grid, Run
 from pliant.bench.pool import AbstractPool
+from pliant.run.folder import LOCK
 
 _POLL = 0.5  # seconds
 

@@ -8,6 +8,7 @@ from rich.console import Console
 from pliant.cli.errors import UserError
 from pliant.cli.report import console, print_files, print_metrics, say
 from pliant.cli.target import has_changed, read_config, read_target_again
+from pliant.run.folder import METRICS, RESULT, holds_result
 
 _INTERRUPTED = 130
 
@@ -27,8 +28,8 @@ def evaluate_run(folder: Path, *, n_samples: int) -> int:
         UserError, ImportError, TypeError, ValueError: If the folder holds no such run, its target
             cannot be read, an option is out of range, or an extra is missing.
     """
-    if not (folder / "result.json").is_file():
-        raise UserError(f"{folder} holds no run (there is no result.json in it).")
+    if not holds_result(folder):
+        raise UserError(f"{folder} holds no run (there is no {RESULT} in it).")
     config = read_config(folder)
     out = console()
     try:
@@ -51,7 +52,7 @@ def evaluate_run(folder: Path, *, n_samples: int) -> int:
         typer.echo("Interrupted: nothing was written.", err=True)
         return _INTERRUPTED
     write_json(
-        folder / "metrics.json",
+        folder / METRICS,
         {
             "n_samples": n_samples,
             "seed": config["seed"],

@@ -9,37 +9,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pliant.cli.run_folder import CONTENTS
+from pliant.run.folder import CONTENTS
 
 if TYPE_CHECKING:
+    from pliant.methods.status import Status
     from pliant.metrics.table import Metric
     from pliant.run.failures import Failure
     from pliant.run.history import History
 
-_COLOURS = {
-    "finished": "green",
-    "converged": "green",
-    "failed": "red",
-    "diverged": "red",
-    "storage": "red",
-}
-_ROUND = {
-    "round": ("round", "d"),
-    "bandwidth": ("bandwidth", ".3g"),
-    "kl": ("KL", ".3f"),
-    "ess": ("ESS", ".0f"),
-    "unique": ("unique", ",d"),
-    "acceptance": ("accepted", ".1%"),
-    "distance_min": ("min D", ".3g"),
-    "distance_median": ("median D", ".3g"),
-    "distance_se": ("error of D", ".2g"),
-    "noise_share": ("noise", ".0%"),
-    "disagreement": ("networks differ", ".2f"),
-    "usable": ("usable", ".0%"),
-    "busy": ("workers busy", ".0%"),
-    "simulations": ("simulations", ",d"),
-    "seconds": ("seconds", ".1f"),
-}
+_ROUND = (
+    *("round", "bandwidth", "kl", "ess", "unique", "acceptance"),
+    *("distance_min", "distance_median", "distance_se", "noise_share", "disagreement"),
+    *("usable", "busy", "simulations", "seconds"),
+)
 
 
 def console() -> Console:
@@ -58,10 +40,11 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
-def print_status(out: Console, status: str, message: str) -> None:
+def print_status(out: Console, status: "Status", message: str) -> None:
     """Print the status and the message."""
-    style = f"bold {_COLOURS.get(status, 'yellow')}"
-    say(out, Text.assemble((status, style), f": {message}"))
+    done = status in ("finished", "converged")
+    colour = "red" if status.is_error else "green" if done else "yellow"
+    say(out, Text.assemble((status, f"bold {colour}"), f": {message}"))
 
 
 def print_failures(out: Console, failures: "Sequence[Failure]") -> None:
@@ -89,9 +72,11 @@ def print_summary(out: Console, samples: Mapping[str, Any], truth: Mapping[str, 
 
 def print_history(out: Console, history: "History") -> None:
     """Print one line per round."""
+    from pliant.run.history import COLUMNS
+
     shown = [name for name in _ROUND if name in history.columns]
-    rows = [[_cell(row.get(name), _ROUND[name][1]) for name in shown] for row in history]
-    print_table(out, [_ROUND[name][0] for name in shown], rows, right=range(len(shown)))
+    rows = [[COLUMNS[name].format(row.get(name)) for name in shown] for row in history]
+    print_table(out, [COLUMNS[name].label for name in shown], rows, right=range(len(shown)))
 
 
 def print_metrics(out: Console, rows: "Sequence[Metric]") -> None:

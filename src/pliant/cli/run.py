@@ -22,14 +22,15 @@ from pliant.cli.report import (
 from pliant.cli.run_folder import begin_folder, check_folder, leave_folder, write_run
 from pliant.cli.target import Target, has_changed, read_config, read_target, read_target_again
 from pliant.problem.samples import named
+from pliant.run.folder import RUN, holds_run
 
 if TYPE_CHECKING:
     from pliant.methods.base import AbstractMethod
     from pliant.run.result import Result
 
 _NO_POSTERIOR = "No round gave a posterior, so nothing was written."
-_NOTHING = {"interrupted": "Interrupted before a round was finished: nothing was written."}
-_EXIT_CODES = {"failed": 1, "diverged": 1, "storage": 1, "interrupted": 130}
+_INTERRUPTED = "Interrupted before a round was finished: nothing was written."
+_EXIT_CODE = 130  # of a command that Ctrl-C ended
 
 
 def run_target(
@@ -86,8 +87,8 @@ def run_target(
             finally:
                 leave_folder(folder, made)
     except KeyboardInterrupt:
-        typer.echo(_NOTHING["interrupted"], err=True)
-        return _EXIT_CODES["interrupted"]
+        typer.echo(_INTERRUPTED, err=True)
+        return _EXIT_CODE
     return _finish(out, folder, target, result)
 
 
@@ -106,8 +107,8 @@ def resume_target(folder: Path, *, budget: Mapping[str, Any], dask: str | None) 
         UserError, TypeError, ValueError: If there is no such run, its target cannot be read
             or has changed, or another process uses the folder.
     """
-    if not (folder / "run.json").is_file():
-        raise UserError(f"{folder} holds no run that can be resumed (there is no run.json in it).")
+    if not holds_run(folder):
+        raise UserError(f"{folder} holds no run that can be resumed (there is no {RUN} in it).")
     config = read_config(folder)
     out = console()
     try:
@@ -123,7 +124,7 @@ def resume_target(folder: Path, *, budget: Mapping[str, Any], dask: str | None) 
             result = resume(folder, spread, **budget)
     except KeyboardInterrupt:
         typer.echo(_draws_kept(folder), err=True)
-        return _EXIT_CODES["interrupted"]
+        return _EXIT_CODE
     return _finish(out, folder, target, result)
 
 
@@ -139,19 +140,20 @@ def _announce(out: Console, target: Target, method: "AbstractMethod") -> None:
 
 def _finish(out: Console, folder: Path, target: Target, result: "Result") -> int:
     """Print how the run ended, and write samples and plots."""
+    from pliant.methods.status import Status
     from pliant.problem.prior import Prior
 
+    interrupted = result.status is Status.INTERRUPTED
     print_status(out, result.status, result.message)
     if result.check is not None:
-        say(out, result.check.words)
+        say(out, result.check.message)
     print_failures(out, result.failures)
     if isinstance(result.posterior.density, Prior):
-        kept = (folder / "run.json").exists()
-        text = _draws_kept(folder) if kept else _NOTHING.get(result.status, _NO_POSTERIOR)
-        typer.echo(text, err=True)
-        return _EXIT_CODES.get(result.status, 1)
-    if result.status == "storage":
-        return _EXIT_CODES["storage"]
+        text = _INTERRUPTED if interrupted else _NO_POSTERIOR
+        typer.echo(_draws_kept(folder) if holds_run(folder) else text, err=True)
+        return _EXIT_CODE if interrupted else 1
+    if result.status is Status.STORAGE_FAILED:
+        return 1
     with Console(stderr=True).status("writing"):
         samples = write_run(folder, result, target)
     out.print()
@@ -163,7 +165,7 @@ def _finish(out: Console, folder: Path, target: Target, result: "Result") -> int
         f"{counted(last['simulations'], 'simulation')}, {last['seconds']:.1f} seconds\n",
     )
     print_files(out, folder)
-    return _EXIT_CODES.get(result.status, 0)
+    return _EXIT_CODE if interrupted else int(result.status.is_error)
 
 
 def _draws_kept(folder: Path) -> str:

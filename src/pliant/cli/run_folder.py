@@ -1,10 +1,11 @@
-"""The folder of a run: the result, and with it how it was made, samples and pictures."""
+"""What the command line writes beside a result: how it was made, samples and pictures."""
 
 import contextlib
 import os
 import platform
 import shlex
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pliant
 from pliant.cli.errors import UserError
 from pliant.problem.samples import named
+from pliant.run import folder as layout
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,36 +22,23 @@ if TYPE_CHECKING:
     from pliant.methods.base import AbstractMethod
     from pliant.run.result import Result
 
-CONTENTS = {
-    "run.json": "what the run was asked to do; pliant resume goes on with it",
-    "rounds": "the last rounds",
-    "simulations": "the draws of a simulator that is not written in JAX",
-    "result.json": "status and options",
-    "posterior.npz": "the posterior; read all three with pliant.load",
-    "history.json": "one row a round",
-    "config.json": "all that is needed to repeat the run",
-    "samples.npz": "10,000 samples by name",
-    "pairs.png": "the posterior, every pair of parameters",
-    "history.png": "how the run went",
-    "metrics.json": "how good the posterior is, by pliant eval",
-}
 N_SAMPLES = 10_000
 
 
 def check_folder(folder: Path, *, overwrite: bool) -> None:
-    """Make sure, before the run, that its result can be written.
+    """Check before the run that its result can be written.
 
     Raises:
         UserError: If the folder holds a result, is a file, or cannot be written to.
     """
-    if (folder / "result.json").exists() and not overwrite:
+    if layout.holds_result(folder) and not overwrite:
         raise UserError(
             f"{folder} holds a result already. Choose another --out, or --overwrite it."
         )
-    if (folder / "run.json").exists() and not overwrite:
+    if layout.holds_run(folder) and not overwrite:
         raise UserError(
-            f"{folder} holds a run that is not finished. pliant resume {folder} goes on with it; "
-            "or choose another --out, or --overwrite it."
+            f"{folder} holds a run that is not finished. Continue it with pliant resume {folder}, "
+            "choose another --out, or --overwrite it."
         )
     existing = next(p for p in (folder, *folder.absolute().parents) if p.exists())
     if not existing.is_dir():
@@ -61,43 +50,42 @@ def check_folder(folder: Path, *, overwrite: bool) -> None:
 def begin_folder(
     folder: Path, target: "Target", method: "AbstractMethod", seed: int, given: Mapping[str, Any]
 ) -> list[Path]:
-    """Write how the run is made, in place of any other that was there.
+    """Write how the run is made, and remove any run that was there.
 
     Args:
-        folder: It is made if it does not exist.
-        target: What is inferred.
+        folder: Created if it does not exist.
+        target: The problem.
         method: With its options.
         seed: Of the run.
-        given: The options of the command line by their names, without those left out.
+        given: The options that were given on the command line, by name.
 
     Returns:
-        The folders that were made, the innermost first.
+        The folders that were created, the innermost first.
     """
     from pliant._files import write_json
-    from pliant.run.folder import remove_run
 
     made = [path for path in (folder, *folder.parents) if not path.exists()]
 
-    remove_run(folder)
-    for name in CONTENTS:
+    layout.remove_run(folder)
+    for name in layout.CONTENTS:
         if (folder / name).is_file():
             (folder / name).unlink()
     folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / "config.json", _config(method, seed, target, given))
+    write_json(folder / layout.CONFIG, _config(method, seed, target, given))
     return made
 
 
 def leave_folder(folder: Path, made: list[Path]) -> None:
-    """Take back what ``begin_folder`` did, if the run came to nothing."""
-    if not (folder / "run.json").exists():
-        (folder / "config.json").unlink(missing_ok=True)
+    """Undo ``begin_folder`` if the run left nothing to resume."""
+    if not layout.holds_run(folder):
+        (folder / layout.CONFIG).unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # something else is in there
             for path in made:
                 path.rmdir()
 
 
 def write_run(folder: Path, result: "Result", target: "Target") -> dict[str, Any]:
-    """Write samples and pictures beside the result, which is there already.
+    """Write samples and pictures beside the result.
 
     Returns:
         The samples, by name.
@@ -106,39 +94,46 @@ def write_run(folder: Path, result: "Result", target: "Target") -> dict[str, Any
     from pliant.plots.history import plot_history
     from pliant.plots.pairs import plot_pairs
 
-    (folder / "metrics.json").unlink(missing_ok=True)  # those of the run before it was resumed
+    (folder / layout.METRICS).unlink(missing_ok=True)  # those of the run before it was resumed
     samples = named(result.posterior.sample(N_SAMPLES, seed=result.seed))
-    write_arrays(folder / "samples.npz", samples)
+    write_arrays(folder / layout.SAMPLES, samples)
 
     method: Any = result.method
     epsilon = getattr(getattr(method, "schedule", None), "epsilon", None)
     limit = getattr(method, "noise_limit", None)
     _write_figure(
-        folder / "history.png", plot_history(result.history, epsilon=epsilon, noise_limit=limit)
+        folder / layout.HISTORY_FIGURE,
+        plot_history(result.history, epsilon=epsilon, noise_limit=limit),
     )
     reference = target.reference() if target.reference is not None else None
     truth = None if target.truth is None else named(target.truth)
-    _write_figure(folder / "pairs.png", plot_pairs(samples, truth=truth, reference=reference))
+    _write_figure(
+        folder / layout.PAIRS_FIGURE, plot_pairs(samples, truth=truth, reference=reference)
+    )
     return samples
 
 
-def changed_options(method: Any) -> dict[str, Any]:
-    """The options that differ from the method's defaults; modules as Python would make them."""
-    from pliant.run.config import encode
+def changed_options(options: Any) -> dict[str, Any]:
+    """The options that differ from the defaults of their class, modules as Python code."""
+    from pliant.run.serialise import encode
 
-    data, usual = encode(method), encode(type(method)())
-    return {name: _python(value) for name, value in data.items() if value != usual[name]}
+    usual = type(options)()
+    pairs = {f.name: (getattr(options, f.name), getattr(usual, f.name)) for f in fields(options)}
+    return {
+        name: _python(value)
+        for name, (value, default) in pairs.items()
+        if encode(value) != encode(default)
+    }
 
 
 def _python(value: Any) -> Any:
-    """``{"class": "Gaussian", ...}`` as ``Gaussian(...)`` with what differs from its defaults."""
-    from pliant.run.config import encode
+    """A module as ``Gaussian(...)`` with its changed options; anything else as JSON data."""
+    import numpy as np
 
-    if not isinstance(value, dict):
-        return value
-    usual = encode(getattr(pliant, value["class"])())
-    changed = {name: _python(v) for name, v in value.items() if v != usual[name]}
-    return f"{value['class']}({', '.join(f'{name}={v}' for name, v in changed.items())})"
+    if is_dataclass(value):
+        changed = ", ".join(f"{name}={v}" for name, v in changed_options(value).items())
+        return f"{type(value).__name__}({changed})"
+    return np.asarray(value).tolist() if hasattr(value, "shape") else value
 
 
 def _config(
@@ -147,7 +142,7 @@ def _config(
     import jax
     import numpy as np
 
-    from pliant.run.config import encode
+    from pliant.run.serialise import encode
 
     problem = target.problem
     truth = {} if target.truth is None else named(target.truth)
@@ -180,9 +175,7 @@ def command_line(target: str, given: Mapping[str, Any]) -> str:
 
 
 def _write_figure(path: Path, figure: "Figure") -> None:
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        figure.savefig(aside, format="png")
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+    from pliant._files import replacing
+
+    with replacing(path) as file:
+        figure.savefig(file, format="png")

@@ -1,4 +1,4 @@
-"""A saved run, read for ``pliant show`` without loading JAX where that is possible."""
+"""A saved run, read for ``pliant show`` without loading JAX if possible."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 from pliant.cli.errors import UserError
 from pliant.cli.run_folder import N_SAMPLES, changed_options
 from pliant.problem.samples import named
+from pliant.run import folder as layout
 
 if TYPE_CHECKING:
+    from pliant.methods.status import Status
     from pliant.run.failures import Failure
     from pliant.run.history import History
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 class SavedRun:
     """What ``pliant show`` shows."""
 
-    status: str
+    status: "Status"
     message: str
     check: str | None
     seed: int
@@ -38,19 +40,21 @@ def read_run(folder: Path) -> SavedRun:
         ValueError: If a file is damaged.
     """
     from pliant._files import read_arrays, read_json
+    from pliant.methods.status import Status
     from pliant.run.failures import Failure
-    from pliant.run.history import History
+    from pliant.run.history import read_history
 
-    if not (folder / "result.json").is_file():
-        if (folder / "run.json").is_file():
-            raise UserError(f"{folder}: not finished. pliant resume {folder} goes on with it.")
-        raise UserError(f"{folder} holds no run (there is no result.json in it).")
+    if not layout.holds_result(folder):
+        if layout.holds_run(folder):
+            raise UserError(f"{folder}: not finished. Continue it with pliant resume {folder}.")
+        raise UserError(f"{folder} holds no run (there is no {layout.RESULT} in it).")
     try:
-        data = read_json(folder / "result.json")
-        history = History(read_json(folder / "history.json"))
-        if (folder / "config.json").is_file() and (folder / "samples.npz").is_file():
-            config = read_json(folder / "config.json")
-            changed, samples = config["changed"], read_arrays(folder / "samples.npz")
+        data = read_json(folder / layout.RESULT)
+        layout.check_format(folder / layout.RESULT, data)
+        history = read_history(folder)
+        if (folder / layout.CONFIG).is_file() and (folder / layout.SAMPLES).is_file():
+            config = read_json(folder / layout.CONFIG)
+            changed, samples = config["changed"], read_arrays(folder / layout.SAMPLES)
         else:
             from pliant.run.result import load
 
@@ -58,20 +62,18 @@ def read_run(folder: Path) -> SavedRun:
             config, changed = {}, changed_options(result.method)
             samples = named(result.posterior.sample(N_SAMPLES, seed=result.seed))
         return SavedRun(
-            status=data["status"],
+            status=Status(data["status"]),
             message=data["message"],
-            check=data.get("check"),
+            check=data["check"],
             seed=data["seed"],
             method=data["method"]["class"],
             changed=changed,
             history=history,
             samples=samples,
-            failures=[Failure(**failure) for failure in data.get("failures", ())],
+            failures=[Failure(**failure) for failure in data["failures"]],
             config=config,
         )
     except FileNotFoundError as error:
         raise UserError(f"{folder}: {Path(error.filename).name} is missing.") from error
     except (KeyError, TypeError) as error:
-        raise UserError(
-            f"{folder}: the run is damaged or of another version ({error!r})."
-        ) from error
+        raise UserError(f"{folder}: damaged, or not written by Pliant ({error!r}).") from error

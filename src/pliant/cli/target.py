@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pliant.cli.choices import closest
 from pliant.cli.errors import UserError, first_line
+from pliant.run.folder import CONFIG
 
 if TYPE_CHECKING:
     from pliant.problem.problem import Problem
@@ -72,15 +73,15 @@ def read_config(folder: Path) -> dict[str, Any]:
     """
     from pliant._files import read_json
 
-    if not (folder / "config.json").is_file():
+    if not (folder / CONFIG).is_file():
         raise UserError(
-            f"{folder} does not name its problem (there is no config.json in it). Use Python to "
+            f"{folder} does not name its problem (there is no {CONFIG} in it). Use Python to "
             "score a result that was saved from Python (pliant.metrics.evaluate) or to resume it "
             "(pliant.resume)."
         )
-    config = read_json(folder / "config.json")
-    if not isinstance(config, dict) or not {"target", "file", "n_obs", "seed"} <= set(config):
-        raise UserError(f"{folder}: config.json is damaged or of another version.")
+    config = read_json(folder / CONFIG)
+    if not {"target", "file", "n_obs", "seed"} <= set(config):
+        raise UserError(f"{folder}: {CONFIG} is damaged, or not written by Pliant.")
     return config
 
 

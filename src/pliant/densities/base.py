@@ -46,10 +46,6 @@ class AbstractFamily(eqx.Module):
     """How the i-projection descends."""
 
     @abc.abstractmethod
-    def skeleton(self, dim: int) -> AbstractModel:
-        """A density of this family in ``dim`` dimensions, for its structure and shapes alone."""
-
-    @abc.abstractmethod
     def fit(
         self,
         key: Key[Array, ""],

@@ -60,10 +60,6 @@ class Gaussian(AbstractFamily):
     def __check_init__(self):
         check_instance("reverse_training", self.reverse_training, Training, "pliant.Training()")
 
-    def skeleton(self, dim: int) -> GaussianDensity:
-        """The standard normal."""
-        return GaussianDensity(jnp.zeros(dim), jnp.zeros(dim), jnp.zeros((dim, dim)))
-
     def fit(
         self,
         key: Key[Array, ""],

@@ -86,14 +86,6 @@ class GaussianMixture(AbstractFamily):
         check_integer("iterations", self.iterations, at_least=1)
         check_instance("reverse_training", self.reverse_training, Training, "pliant.Training()")
 
-    def skeleton(self, dim: int) -> MixtureDensity:
-        """Equal standard normals."""
-        return _mixture(
-            np.full(self.components, 1 / self.components),
-            np.zeros((self.components, dim)),
-            np.broadcast_to(np.eye(dim), (self.components, dim, dim)),
-        )
-
     def fit(
         self,
         key: Key[Array, ""],

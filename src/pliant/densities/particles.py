@@ -116,10 +116,3 @@ def particle_density(
             cholesky=jnp.asarray(factor * np.linalg.cholesky(covariance), float),
         )
     )
-
-
-def particle_skeleton(n: int, dim: int) -> ParticleDensity:
-    """The structure and shapes of ``n`` particles' density."""
-    return ParticleDensity(
-        KernelMixture(z=jnp.zeros((n, dim)), weights=jnp.full(n, 1 / n), cholesky=jnp.eye(dim))
-    )

@@ -89,10 +89,6 @@ class SplineFlow(AbstractFamily):
         check_instance("training", self.training, Training, "pliant.Training()")
         check_instance("reverse_training", self.reverse_training, Training, "pliant.Training()")
 
-    def skeleton(self, dim: int) -> FlowDensity:
-        """The standard normal."""
-        return self._start(jax.random.key(0), jnp.zeros(dim), jnp.eye(dim), None)
-
     def fit(
         self,
         key: Key[Array, ""],

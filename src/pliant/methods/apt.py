@@ -23,6 +23,7 @@ from pliant.densities.contrast import (
 from pliant.densities.embeddings import AbstractEmbedding, Concatenation
 from pliant.densities.training import Training, train
 from pliant.methods.base import AbstractMethod, Outcome, Stop
+from pliant.methods.status import Status
 from pliant.problem.problem import Problem
 from pliant.problem.scale import Squash, fit_squash
 from pliant.problem.sets import simulate_sets
@@ -106,7 +107,7 @@ class APT(AbstractMethod):
         if whole.sum() < _FEWEST_PAIRS:
             return Outcome(state, row, cost, _nothing_usable(int(whole.sum()), self.n_particles))
 
-        pairs = _Pairs(
+        pairs = Pairs(
             z=np.asarray(z)[whole],
             x=x[whole].reshape(int(whole.sum()), problem.n_obs, -1),
             log_prior=np.asarray(problem.prior.log_prob(z))[whole],
@@ -130,13 +131,7 @@ class APT(AbstractMethod):
         """The flow at the observed set."""
         return state.density
 
-    def skeleton(self, dim: int, observed_shape: tuple[int, ...]) -> AmortisedDensity:
-        """An untrained flow."""
-        d = int(np.prod(observed_shape[1:]))
-        squash = Squash(jnp.zeros(d), jnp.ones(d))
-        return self._untrained(jax.random.key(0), dim, squash, jnp.zeros(observed_shape))
-
-    def _start(self, key: Key[Array, ""], problem: Problem, pairs: "_Pairs") -> AmortisedDensity:
+    def _start(self, key: Key[Array, ""], problem: Problem, pairs: "Pairs") -> AmortisedDensity:
         d = pairs.x.shape[-1]
         observed = np.asarray(problem.observed).reshape(problem.n_obs, d)
         squash = fit_squash(observed, pairs.x.reshape(-1, d))
@@ -158,7 +153,7 @@ class APT(AbstractMethod):
         return AmortisedDensity(flow=flow, network=network, squash=squash, observed=observed)
 
     def _data(
-        self, rounds: tuple["_Pairs", ...], squash: Callable[[Array], Array]
+        self, rounds: tuple["Pairs", ...], squash: Callable[[Array], Array]
     ) -> "_TrainingSets":
         """All pairs in arrays of one size for every round, to avoid recompilation."""
         pairs = jax.tree.map(lambda *leaves: np.concatenate(leaves), *rounds)
@@ -183,11 +178,13 @@ class APTState(eqx.Module):
     """What a run of APT knows after a round."""
 
     density: AmortisedDensity | None
-    pairs: tuple["_Pairs", ...]
+    pairs: tuple["Pairs", ...]
     """Parameters and sets of the rounds that are kept."""
 
 
-class _Pairs(eqx.Module):
+class Pairs(eqx.Module):
+    """The usable parameters and sets of a round."""
+
     z: Float[np.ndarray, "K dim"]
     x: Float[np.ndarray, "K N d"]
     log_prior: Float[np.ndarray, " K"]
@@ -266,11 +263,13 @@ def _held_out_batch(data: _TrainingSets) -> Array:
 
 def _nothing_usable(n_sets: int, n_particles: int) -> Stop:
     return Stop(
-        "failed",
+        Status.FAILED,
         f"Only {n_sets} of {n_particles} simulated sets were usable as a whole. Check the "
         "simulator for parameters of the prior at which it fails, or narrow the prior.",
     )
 
 
 def _diverged() -> Stop:
-    return Stop("diverged", "The flow's training diverged. Lower the rate: Training(rate=3e-4).")
+    return Stop(
+        Status.DIVERGED, "The flow's training diverged. Lower the rate: Training(rate=3e-4)."
+    )

@@ -7,6 +7,7 @@ import equinox as eqx
 from jaxtyping import Array, Key
 
 from pliant.densities.base import AbstractDensity
+from pliant.methods.status import Status
 from pliant.problem.problem import Problem
 from pliant.weighting.final_check import FinalCheck
 
@@ -14,9 +15,9 @@ FEWEST_PARTICLES = 10  # with fewer usable ones there is no density to speak of
 
 
 class Stop(NamedTuple):
-    """Why a method ends its run early: a status in one word, and what to do about it."""
+    """Why a run ends: its status, and what happened in this run with what to do about it."""
 
-    status: str
+    status: Status
     message: str
 
 
@@ -69,20 +70,11 @@ class AbstractMethod(eqx.Module):
         """How well the posterior fits what it should be; None if the method cannot tell."""
         return None
 
-    @abc.abstractmethod
-    def skeleton(self, dim: int, observed_shape: tuple[int, ...]) -> AbstractDensity:
-        """A posterior's structure and shapes alone, to read a saved one into.
-
-        Args:
-            dim: The dimension of z.
-            observed_shape: ``(N, *event)``.
-        """
-
 
 def nothing_usable(n_usable: int, n_particles: int) -> Stop:
     """The end of a run whose simulator fails almost everywhere."""
     return Stop(
-        "failed",
+        Status.FAILED,
         f"Only {n_usable} of {n_particles} parameters gave enough usable simulations. Check where "
         "the simulator returns values that are not finite, and narrow the prior.",
     )

@@ -289,10 +289,6 @@ class PLI(AbstractMethod):
         """The density of the last round that succeeded."""
         return state.density
 
-    def skeleton(self, dim: int, observed_shape: tuple[int, ...]) -> AbstractModel:
-        """A density of the family."""
-        return self.family.skeleton(dim)
-
     def _target(
         self, state: "PLIState", particles: Particles, evaluation: Evaluation
     ) -> tuple[float, Tempering | None]:

@@ -6,6 +6,7 @@ from scipy.stats import spearmanr
 from pliant._importance import divergence_from_uniform, effective_sample_size, normalise
 from pliant.discrepancies.base import Particles
 from pliant.methods.base import Stop
+from pliant.methods.status import Status
 from pliant.weighting.weights import Tempering
 
 _SETTLED = 0.2  # of a parameter's width: a round that changes less has changed nothing
@@ -48,15 +49,13 @@ def is_settled(particles: Particles, log_w: np.ndarray) -> bool:
 
 def converged() -> Stop:
     """The end of a run that has arrived."""
-    return Stop(
-        "converged", "Two successive rounds left the posterior unchanged at the target bandwidth."
-    )
+    return Stop(Status.CONVERGED, "At the target bandwidth, two successive rounds changed nothing.")
 
 
 def too_noisy(row: dict[str, float | int], n_draws: int, beta: float) -> Stop:
     """The end of a run before it contracts on noise."""
     return Stop(
-        "noise",
+        Status.NOISE_LIMITED,
         f"The noise of distances from {n_draws} draws (standard error {row['distance_se']:.2g}) "
         f"makes up {row['noise_share']:.0%} of their variance, so a further step would contract "
         "the posterior on noise. The posterior before this round is kept. Use more draws "
@@ -67,7 +66,7 @@ def too_noisy(row: dict[str, float | int], n_draws: int, beta: float) -> Stop:
 def diverged() -> Stop:
     """The end of a run whose fit went wrong."""
     return Stop(
-        "diverged",
+        Status.DIVERGED,
         "The fit of this round gave a density that is not finite; the posterior before it is "
         "kept. Use a lower learning rate or a simpler family.",
     )

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from pliant.plots.style import BLACK, BLUE, GREY, VERMILLION, bare, log_ticks, new_figure
-from pliant.run.history import History
+from pliant.run.history import COLUMNS, History
 
 _LINE: dict[str, Any] = {"marker": "o", "markersize": 3, "linewidth": 1.2}
 _LIMIT: dict[str, Any] = {"color": BLACK, "linewidth": 0.8, "linestyle": (0, (4, 2))}
@@ -38,7 +38,7 @@ def plot_history(
         ValueError: If the history has no rounds or none of these quantities.
     """
     rows = history if isinstance(history, History) else History(history)
-    panels = [panel for panel in _PANELS if panel[0] in rows.columns and _any(rows[panel[0]])]
+    panels = [name for name in _PANELS if name in rows.columns and _any(rows[name])]
     if not panels:
         raise ValueError("history: expected at least one round with numbers to draw.")
     across = min(_ACROSS, len(panels))
@@ -46,9 +46,9 @@ def plot_history(
     figure = new_figure(3.1 * across, 2.3 * down)
     grid = figure.subplots(down, across, squeeze=False)
     limits = {"kl": epsilon, "noise_share": noise_limit}
-    for axes, (name, title, draw) in zip(grid.flat, panels, strict=False):
-        draw(axes, rows, limits.get(name))
-        axes.set_title(title, fontsize=9, loc="left")
+    for axes, name in zip(grid.flat, panels, strict=False):
+        _PANELS[name](axes, rows, limits.get(name))
+        axes.set_title(COLUMNS[name].meaning, fontsize=9, loc="left")
         _round_axis(axes, rows)
         if axes.get_legend_handles_labels()[0]:
             axes.legend(fontsize=7, frameon=False)
@@ -119,15 +119,15 @@ def _draw_loss(axes: Axes, rows: History, limit: float | None) -> None:
     axes.plot(rows["round"], _finite(rows["held_out"]), color=BLUE, **_LINE)
 
 
-_PANELS: list[tuple[str, str, Callable[[Axes, History, float | None], None]]] = [
-    ("bandwidth", "bandwidth", _draw_bandwidth),
-    ("kl", "KL from the last posterior, nats", _draw_kl),
-    ("ess", "effective sample size", _draw_ess),
-    ("acceptance", "accepted proposals", _draw_acceptance),
-    ("distance_median", "distance to the observations", _draw_distances),
-    ("noise_share", "noise in the distances' variance", _draw_noise),
-    ("held_out", "held-out loss of the fit", _draw_loss),
-]
+_PANELS: dict[str, Callable[[Axes, History, float | None], None]] = {
+    "bandwidth": _draw_bandwidth,
+    "kl": _draw_kl,
+    "ess": _draw_ess,
+    "acceptance": _draw_acceptance,
+    "distance_median": _draw_distances,
+    "noise_share": _draw_noise,
+    "held_out": _draw_loss,
+}
 
 
 def _round_axis(axes: Axes, rows: History) -> None:

@@ -194,32 +194,6 @@ def _inverse(transform: Transform, theta: Array) -> Array:
     return jnp.where(jnp.isinf(u), jnp.sign(u) * _EDGE, u)
 
 
-def encode_support(support: constraints.Constraint) -> dict[str, Any]:
-    """A support as JSON data: the class, its bounds, and its settings."""
-    leaves, (keys, settings) = support.tree_flatten()
-    return {
-        "kind": type(support).__name__,
-        "values": {k: _encode_value(v) for k, v in zip(keys, leaves, strict=True)},
-        "settings": settings,
-    }
-
-
-def decode_support(data: Mapping[str, Any]) -> constraints.Constraint:
-    """The inverse of ``encode_support``; only numpyro's own constraints can be named."""
-    kind = getattr(constraints, str(data["kind"]), None)
-    if not (isinstance(kind, type) and issubclass(kind, constraints.Constraint)):
-        raise ValueError(f"support: {data['kind']!r} is not a constraint of numpyro.")
-    values = data["values"]
-    leaves = [decode_support(v) if isinstance(v, dict) else jnp.asarray(v) for v in values.values()]
-    return kind.tree_unflatten((tuple(values), data["settings"]), leaves)
-
-
-def _encode_value(value: Any) -> Any:
-    if isinstance(value, constraints.Constraint):
-        return encode_support(value)
-    return np.asarray(value).tolist()
-
-
 def standardised(space: Space, theta: PyTree) -> Space:
     """The same space, standardised so that a batch of draws ``theta`` has unit spread in z.
 

@@ -1,41 +1,67 @@
-"""The history of a run: one row a round."""
+"""The history of a run: one row per round, and the table of all columns."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, overload
+from pathlib import Path
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-_FORMATS = {
-    "round": "d",
-    "simulations": ",d",
-    "fit_steps": "d",
-    "ess": ".0f",
-    "seconds": ".1f",
-    "unique": "d",
-    "capped": "d",
-    "tries": ",d",
+from pliant._files import read_json
+from pliant.run.folder import HISTORY, check_format
+
+
+class Column(NamedTuple):
+    """A column of the history."""
+
+    label: str
+    """A short name for the heads of tables."""
+    meaning: str
+    form: str = ".3g"
+    """How a number is formatted."""
+
+    def format(self, value: Any) -> str:
+        """A number as text; a dash if there is none."""
+        missing = value is None or (isinstance(value, float) and np.isnan(value))
+        return "-" if missing else format(value, self.form)
+
+
+COLUMNS = {
+    "round": Column("round", "number of the round", "d"),
+    "bandwidth": Column("bandwidth", "bandwidth, or an ABC sampler's tolerance"),
+    "eta": Column("eta", "bandwidth / beta - 1"),
+    "beta": Column("beta", "target bandwidth"),
+    "kl": Column("KL", "KL from the last posterior, nats", ".3f"),
+    "ess": Column("ESS", "effective sample size of the weights", ",.0f"),
+    "spearman": Column("rank corr.", "rank correlation of the weights with those without Z(theta)"),
+    "acceptance": Column("accepted", "share of accepted proposals", ".1%"),
+    "unique": Column("unique", "number of different particles", ",d"),
+    "capped": Column("capped", "particles that ran out of tries", ",d"),
+    "tries": Column("tries", "tries of all particles", ",d"),
+    "distance_min": Column("min D", "smallest distance to the observations"),
+    "distance_median": Column("median D", "median distance to the observations"),
+    "distance_se": Column("error of D", "standard error of one distance", ".2g"),
+    "noise_share": Column("noise", "share of noise in the distances' variance", ".0%"),
+    "unconverged": Column("unconverged", "transport plans that did not converge", ",d"),
+    "features": Column("features", "random features that replace MMD's kernel", ",d"),
+    "usable": Column("usable", "share of usable draws", ".0%"),
+    "sets": Column("sets", "simulated sets without a failed draw", ",d"),
+    "net_steps": Column("net steps", "gradient steps of the networks", ",d"),
+    "net_loss": Column("net loss", "minus the mean log density of held-out draws"),
+    "agreeing_rounds": Column(
+        "agreeing", "effective number of rounds whose networks predict the newest draws"
+    ),
+    "disagreement": Column("networks differ", "spread of the networks' log-likelihoods, nats"),
+    "fit_steps": Column("fit steps", "steps of the fit", ",d"),
+    "held_out": Column("held-out loss", "held-out loss of the fit"),
+    "busy": Column("workers busy", "share of the workers' time spent simulating", ".0%"),
+    "simulations": Column("simulations", "simulator calls so far", ",d"),
+    "seconds": Column("seconds", "seconds so far", ".1f"),
 }
+"""Every column that a method of Pliant writes. A row has those of its method."""
 
 
 class History:
-    """Rows of numbers: ``history[-1]`` is the last round, ``history["ess"]`` a column.
-
-    Columns of PLI: ``round``, ``bandwidth`` (beta_t), ``eta``, ``beta`` (the target), ``kl``
-    (achieved, in nats),
-    ``ess``, ``distance_min``, ``distance_median``, ``distance_se`` (standard error of one
-    distance), ``noise_share`` (of the distances' variance), ``usable`` (share of draws),
-    ``fit_steps``, ``held_out`` (loss of the fit), ``simulations`` and ``seconds`` so far; and
-    ``features`` where random features stand in for MMD's kernel. Simulators outside of JAX add
-    ``busy``, the share of the workers' time that they had.
-
-    A learned likelihood adds ``net_steps``, ``net_loss`` (minus the mean log density of held-out
-    draws), ``accord`` (the effective number of rounds whose networks predict the newest draws) and
-    ``disagreement`` (of the networks, in nats over all observations).
-
-    The ABC samplers have neither ``eta``, ``kl`` nor a fit. Their ``bandwidth`` is the tolerance;
-    they add ``acceptance`` (the share of proposals) and ``unique`` (different particles), and
-    ``MHABC`` adds ``capped`` (particles that ran out of tries) and ``tries``.
-    """
+    """Rows of numbers: ``history[-1]`` is the last round, ``history["ess"]`` a column."""
 
     def __init__(self, rows: Sequence[dict[str, Any]] = ()):
         self._rows = [dict(row) for row in rows]
@@ -74,7 +100,7 @@ class History:
 
     def __str__(self) -> str:
         columns = [n for n in self.columns if any(row.get(n) is not None for row in self._rows)]
-        cells = [[_cell(name, row.get(name)) for name in columns] for row in self._rows]
+        cells = [[_column(name).format(row.get(name)) for name in columns] for row in self._rows]
         widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
         lines = [columns, *cells]
         return "\n".join(
@@ -85,7 +111,27 @@ class History:
     __repr__ = __str__
 
 
-def _cell(name: str, value: Any) -> str:
-    if value is None or (isinstance(value, float) and np.isnan(value)):
-        return "-"
-    return format(value, _FORMATS.get(name, ".3g"))
+def _column(name: str) -> Column:
+    """The column of a name; a user's own method may write others."""
+    return COLUMNS.get(name, Column(name, ""))
+
+
+_MEANINGS = "\n".join(f"    ``{name}``: {column.meaning}." for name, column in COLUMNS.items())
+History.__doc__ = (
+    f"{History.__doc__}\n\n    Columns, of which each method has some:\n\n{_MEANINGS}\n"
+)
+
+
+def read_history(folder: Path) -> History:
+    """The history of a result that was saved in a folder.
+
+    Raises:
+        FileNotFoundError, ValueError: If there is none, or it is damaged.
+    """
+    path = folder / HISTORY
+    data = read_json(path)
+    check_format(path, data)
+    rows = data.get("rounds")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError(f"{path}: damaged, or not written by Pliant: expected one row per round.")
+    return History(rows)

@@ -1,4 +1,4 @@
-"""The loop over rounds: progress, callbacks, budgets, interruption, and going on later."""
+"""The loop over rounds: progress, callbacks, budgets, interruption and resuming."""
 
 import dataclasses
 import time
@@ -11,14 +11,15 @@ import jax
 from pliant._checks import check_instance, check_integer, check_path, check_real, check_seed
 from pliant._files import StorageError
 from pliant.methods.base import AbstractMethod, Outcome, Stop
+from pliant.methods.status import Status
 from pliant.problem.prior import Prior
 from pliant.problem.problem import Problem
-from pliant.run.folder import Plan, Progress, RunStore
 from pliant.run.history import History
 from pliant.run.posterior import Posterior
 from pliant.run.progress import Display
 from pliant.run.recording import Record, RecordedSimulator
 from pliant.run.result import Result
+from pliant.run.store import Plan, Progress, RunStore
 from pliant.simulators.dispatch import SimulatorError
 from pliant.weighting.final_check import FinalCheck
 
@@ -44,12 +45,12 @@ def infer(
         problem: Prior, simulator and observations.
         method: Such as ``pliant.PLI()``.
         seed: All random numbers follow from it.
-        folder: Where to keep every round, and every simulation of a simulator outside of JAX,
-            as soon as they are made: ``pliant.resume`` goes on from there whatever happened. The
-            result is saved there too.
-        max_simulations: No round is begun that would call the simulator more often in all.
+        folder: Where to save every round, and every draw of a simulator that is not a JAX
+            function, as soon as they are made. ``pliant.resume`` continues from there, whatever
+            ended the run. The result is saved there too.
+        max_simulations: No round starts that would exceed this number of simulator calls.
             ``PLI`` fits the options that it was not given to this budget.
-        max_seconds: No round is begun after this time.
+        max_seconds: No round starts after this time.
         progress: Whether to show the rounds on a terminal. Nothing is shown elsewhere.
         callback: Called with the row and the posterior of each round; if it returns True,
             the run ends there.
@@ -60,7 +61,7 @@ def infer(
     Raises:
         TypeError, ValueError: For mistakes that can be seen before the first round.
         FileExistsError: If the folder holds a run.
-        InUseError: If another process works in the folder.
+        InUseError: If another process uses the folder.
     """
     _check(problem, method, seed, max_simulations, max_seconds, progress, callback)
     if max_simulations is not None:
@@ -70,11 +71,11 @@ def infer(
     if folder is None:
         return _run(problem, plan, None, None, progress=progress, callback=callback)
     with RunStore(check_path("folder", folder)) as store:
-        store.begin(plan, problem)
         try:
+            store.begin(plan, problem)
             return _run(problem, plan, store, None, progress=progress, callback=callback)
         except (TypeError, ValueError):
-            if store.last() is None:  # a mistake in the options, which method.init found
+            if not store.rounds:  # a mistake in the options
                 store.discard()
             raise
 
@@ -89,39 +90,38 @@ def resume(
     callback: Callback | None = None,
     classes: Iterable[type] = (),
 ) -> Result:
-    """Go on with a run that ``infer(..., folder=...)`` began, from where it was.
+    """Continue a run that ``infer(..., folder=...)`` started.
 
-    The result is, bit for bit, that of a run which was never interrupted. A run that has ended
-    gives its result again. Damaged files are named in a warning, and what they held is
-    computed again.
+    The result is, bit for bit, that of an uninterrupted run. A run that has ended returns its
+    result again. A warning names damaged files, and what they held is computed again.
 
     Args:
-        folder: Of the run. Method and seed are read from it.
+        folder: The run's folder. Method and seed are read from it.
         problem: The same problem; files cannot hold a simulator.
         max_simulations: A new budget; None keeps the old one.
         max_seconds: The same, for the seconds of all parts of the run together.
         progress: As for ``infer``.
-        callback: As for ``infer``; it sees the rounds that are made now.
-        classes: Your own discrepancy, family or bandwidth classes, if the run uses any.
+        callback: As for ``infer``, for the rounds that are still to be made.
+        classes: Your own discrepancy, family or schedule classes, if the run uses any.
 
     Raises:
         FileNotFoundError: If the folder holds no run.
         ValueError: If the problem is another one, or the plan of the run is damaged.
-        InUseError: If another process works in the folder.
+        InUseError: If another process uses the folder.
     """
     path = check_path("folder", folder)
     if not path.is_dir():
         raise FileNotFoundError(f"{path}: there is no such folder.")
     check_instance("problem", problem, Problem, "pliant.Problem(prior, simulator, observed)")
-    with RunStore(path) as store:
-        plan = store.plan(problem, classes)
+    with RunStore(path, classes) as store:
+        plan = store.plan(problem)
         if max_simulations is not None:
             plan = plan._replace(max_simulations=max_simulations)
         if max_seconds is not None:
             plan = plan._replace(max_seconds=max_seconds)
         _check(problem, *plan, progress, callback)
         _check_budget(problem, plan)
-        store.extend(plan, problem)
+        store.write_plan(plan, problem)
         last = store.last()
         return _run(problem, plan, store, last, progress=progress, callback=callback)
 
@@ -151,26 +151,27 @@ def _run(
                 if store is not None:
                     store.save(0, now)
             for index in range(len(now.rows) + 1, method.rounds + 1):
-                stop = stop or _budget(method, problem, now.simulations, plan, start)
+                stop = stop or _budget_stop(method, problem, now.simulations, plan, start)
                 if stop is not None:
                     break
                 record.begin(None if store is None else store.ledger(index))
                 outcome = method.step(jax.random.fold_in(run_key, index), recorded, now.state)
-                now = _after(now, index, outcome, record, time.monotonic() - start)
+                now = _advance(now, index, outcome, record, time.monotonic() - start)
                 if store is not None:
                     store.save(index, now)
                 display.update(now.rows[-1])
                 stop = now.stop
                 if stop is None and callback is not None:
-                    stop = _ask(callback, now.rows[-1], _posterior(problem, method, now.state))
+                    posterior = _posterior(problem, method, now.state)
+                    stop = _callback_stop(callback, now.rows[-1], posterior)
         except KeyboardInterrupt:
-            stop = Stop("interrupted", f"{_rounds(len(now.rows))} of {method.rounds}.")
+            stop = Stop(Status.INTERRUPTED, f"{_rounds(len(now.rows))} of {method.rounds}.")
         except SimulatorError as error:
-            stop = Stop("failed", f"{error}{record.explanation()}")
+            stop = Stop(Status.FAILED, f"{error}{record.explanation()}")
         except StorageError as error:
-            stop = Stop("storage", f"{error} Make room, and go on with pliant.resume.")
+            stop = Stop(Status.STORAGE_FAILED, f"{error} {Status.STORAGE_FAILED.remedy}")
     if stop is None:
-        stop = Stop("finished", f"{_rounds(method.rounds)} of {method.rounds}.")
+        stop = Stop(Status.FINISHED, f"{_rounds(method.rounds)} of {method.rounds}.")
     if plan.max_simulations is not None:
         used = f" {now.simulations:,} of {plan.max_simulations:,} simulations were used."
         stop = stop._replace(message=stop.message + used)
@@ -185,12 +186,12 @@ def _run(
         failures=record.failures,
         check=_check_posterior(problem, plan, now, stop),
     )
-    return result if store is None else _kept(result, store)
+    return result if store is None else _save_or_discard(result, store)
 
 
 def _check_posterior(problem: Problem, plan: Plan, now: Progress, stop: Stop) -> FinalCheck | None:
-    """The method's own check, unless the user is in a hurry."""
-    if now.state is None or stop.status == "interrupted":
+    """The method's own check, except after Ctrl-C."""
+    if now.state is None or stop.status is Status.INTERRUPTED:
         return None
     key = jax.random.fold_in(jax.random.key(plan.seed), len(now.rows) + 1)
     try:
@@ -199,29 +200,29 @@ def _check_posterior(problem: Problem, plan: Plan, now: Progress, stop: Stop) ->
         return None
 
 
-def _kept(result: Result, store: RunStore) -> Result:
-    """The result, saved in the folder of its run; a run that came to nothing is removed."""
+def _save_or_discard(result: Result, store: RunStore) -> Result:
+    """Save the result in the run's folder, or remove a run without a posterior."""
     if isinstance(result.posterior.density, Prior):
-        if result.status == "failed" or not store.holds_simulations:
+        if result.status is Status.FAILED or not store.holds_simulations:
             store.discard()
         return result
     try:
         result.save(store.folder, overwrite=True)
     except StorageError as error:
-        message = f"{error} The result is not lost with it: make room, and save or resume it."
-        return dataclasses.replace(result, status="storage", message=message)
+        message = f"{error} This result is complete. Free some space, then save or resume it."
+        return dataclasses.replace(result, status=Status.STORAGE_FAILED, message=message)
     return result
 
 
-def _after(
+def _advance(
     before: Progress, index: int, outcome: Outcome, record: Record, seconds: float
 ) -> Progress:
-    """What is known after a round."""
+    """The progress after a round."""
     simulations = before.simulations + outcome.simulations
     totals = {"simulations": simulations, "seconds": seconds}
     row = {"round": index, **outcome.row, **record.row, **totals}
     stop = outcome.stop
-    if stop is not None and stop.status == "failed":
+    if stop is not None and stop.status is Status.FAILED:
         stop = stop._replace(message=stop.message + record.explanation())
     return Progress(outcome.state, simulations, seconds, (*before.rows, row), record.failures, stop)
 
@@ -267,20 +268,20 @@ def _rounds(count: int) -> str:
     return f"{count} round" if count == 1 else f"{count} rounds"
 
 
-def _budget(
+def _budget_stop(
     method: AbstractMethod, problem: Problem, simulations: int, plan: Plan, start: float
 ) -> Stop | None:
     most = simulations + method.simulations_per_round(problem)
     if plan.max_simulations is not None and most > plan.max_simulations:
-        return Stop(
-            "max_simulations", f"Another round would exceed {plan.max_simulations:,} simulations."
-        )
+        message = f"Another round would exceed {plan.max_simulations:,} simulations."
+        return Stop(Status.OUT_OF_SIMULATIONS, message)
     if plan.max_seconds is not None and time.monotonic() - start > plan.max_seconds:
-        return Stop("max_seconds", f"{plan.max_seconds:g} seconds have passed.")
+        return Stop(Status.OUT_OF_TIME, f"{plan.max_seconds:g} seconds have passed.")
     return None
 
 
-def _ask(callback: Callback, row: dict[str, Any], posterior: Posterior) -> Stop | None:
+def _callback_stop(callback: Callback, row: dict[str, Any], posterior: Posterior) -> Stop | None:
     if callback(row, posterior) is True:
-        return Stop("callback", f"The callback ended the run after round {row['round']}.")
+        message = f"The callback ended the run after round {row['round']}."
+        return Stop(Status.STOPPED_BY_CALLBACK, message)
     return None

@@ -1,4 +1,4 @@
-"""The ledger: every draw that a run has paid for, in files, so that none is made twice."""
+"""The ledger: every draw of a slow simulator, in files, so that no draw is made twice."""
 
 import json
 import time
@@ -10,11 +10,12 @@ import numpy as np
 from jaxtyping import Int
 
 from pliant._files import read_arrays, storing, write_arrays
+from pliant.run.folder import ledger_file, numbered
 from pliant.simulators.dispatch import Request
 from pliant.simulators.external import Table
 from pliant.simulators.worker import Drawn
 
-_SECONDS = 1.0  # finished pieces are written together if they come faster
+_SECONDS = 1.0  # draws that finish faster are written together
 
 
 class Ledger:
@@ -22,10 +23,10 @@ class Ledger:
 
     Each file holds the parameters (``theta_0``, ...) with their random keys, and for each draw its
     ``parameter``, its number ``draw``, ``x``, ``code``, ``seconds``, and ``examples`` of failures.
-    A file is whole or absent; what is lost with a process is what it had not written yet.
+    A killed process loses the draws of its last second.
 
     Args:
-        folder: Of the round. It is made with the first file.
+        folder: The round's folder, created with the first file.
     """
 
     def __init__(self, folder: Path):
@@ -35,12 +36,11 @@ class Ledger:
         self._number = 0
         self._waiting: list[tuple[Int[np.ndarray, " D"], Drawn]] = []
         self._written = time.monotonic()
-        for path in sorted(folder.glob("*.npz")) if folder.is_dir() else []:
-            self._number = int(path.stem)
+        for self._number, path in numbered(folder).items():
             self._read(path)
 
     def known(self, table: Table) -> list[tuple[Int[np.ndarray, " D"], Drawn]]:
-        """What the ledger has of a request's draws, in the order in which it was written."""
+        """The draws of a request that the ledger has, in the order in which they were written."""
         request = table.request
         rows = {key.tobytes(): row for row, key in enumerate(request.keys)}
         some = {index for key in rows for index in self._places.get(key, ())}
@@ -48,20 +48,20 @@ class Ledger:
         return [(places, drawn) for places, drawn in found if places.size]
 
     def add(self, request: Request, places: Int[np.ndarray, " D"], drawn: Drawn) -> None:
-        """Take a finished piece in; it is written at once if a second has passed."""
+        """Add finished draws. They are written if a second has passed since the last write."""
         self._waiting.append((places, drawn))
         if time.monotonic() - self._written > _SECONDS:
             self.write(request)
 
     def write(self, request: Request) -> None:
-        """Write what waits."""
+        """Write the draws that are not written yet."""
         self._written = time.monotonic()
         if not self._waiting:
             return
         with storing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         self._number += 1
-        write_arrays(self.folder / f"{self._number:05d}.npz", _chunk(request, self._waiting))
+        write_arrays(ledger_file(self.folder, self._number), _chunk(request, self._waiting))
         self._waiting = []
 
     def _read(self, path: Path) -> None:
@@ -73,7 +73,7 @@ class Ledger:
             if len(lengths) != 1 or (parameter.size and parameter.max() >= len(keys)):
                 raise ValueError(f"{path}: damaged (its arrays do not fit together).")
         except (ValueError, KeyError, TypeError) as error:
-            warnings.warn(f"{path} is damaged: its draws are made again ({error!r}).", stacklevel=4)
+            warnings.warn(f"{path} is damaged. Its draws are made again ({error!r}).", stacklevel=4)
             return
         for key in keys:
             self._places.setdefault(key.tobytes(), set()).add(len(self._chunks))
@@ -105,7 +105,7 @@ def _chunk(
 def _matching(
     chunk: dict[str, Any], request: Request, rows: dict[bytes, int]
 ) -> tuple[Int[np.ndarray, " D"], Drawn]:
-    """The draws of a chunk that are of a request: the same keys, and the same parameters."""
+    """The draws of a chunk that belong to a request: same keys and same parameters."""
     row = np.array([rows.get(key.tobytes(), -1) for key in chunk["keys"]])
     for index, values in enumerate(request.values):
         stored = chunk.get(f"theta_{index}")

@@ -9,24 +9,19 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Column
 
+from pliant.run.history import COLUMNS
+
 _BAR = 10
 _SPINNER_AND_GAPS = 5
-_SHOWN = {
-    "bandwidth": ("bandwidth", ".3g"),
-    "ess": ("ESS", ",.0f"),
-    "kl": ("KL", ".2f"),
-    "acceptance": ("accepted", ".1%"),
-    "distance_median": ("distance", ".3g"),
-    "simulations": ("simulations", ",d"),
-}
+_SHOWN = ("bandwidth", "ess", "kl", "acceptance", "distance_median", "simulations")
 
 
 class Display:
     """Shows rounds, time left, bandwidth, ESS, KL, distance and simulations on standard error.
 
     Args:
-        rounds: How many rounds there will be at most.
-        enabled: False shows nothing; neither does a standard error that is no terminal.
+        rounds: The most rounds of the run.
+        enabled: Whether to show anything. Nothing is shown unless standard error is a terminal.
     """
 
     def __init__(self, rounds: int, *, enabled: bool):
@@ -58,24 +53,24 @@ class Display:
         self._progress.stop()
 
     def update(self, row: dict[str, Any]) -> None:
-        """Show the row of the round that was just finished."""
+        """Show the row of the round that has just finished."""
         parts = [f"{duration(self._seconds_left(row['round']))} left"]
         parts += [
-            f"{name} {row[column]:{form}}"
-            for column, (name, form) in _SHOWN.items()
-            if row.get(column) is not None
+            f"{COLUMNS[name].label} {COLUMNS[name].format(row[name])}"
+            for name in _SHOWN
+            if row.get(name) is not None
         ]
         self._progress.update(
             self._task, completed=row["round"], description=_fitting(parts, self._room())
         )
 
     def simulating(self, made: int, wanted: int) -> None:
-        """Show how far the draws of a slow simulator are."""
+        """Show how many draws of a slow simulator have been made."""
         text = f"simulating {made:,} of {wanted:,}"
         self._progress.update(self._task, description=_fitting([text], self._room()))
 
     def _seconds_left(self, done: int) -> float:
-        """By the mean of the rounds after the first one seen, which also compiles."""
+        """By the mean time of the rounds, except for the first one shown, which also compiles."""
         now = time.monotonic()
         if self._first is None:
             self._first = now, done
@@ -100,7 +95,7 @@ def duration(seconds: float) -> str:
 
 
 def _fitting(parts: list[str], room: int) -> str:
-    """As many of the parts, from the first one on, as there is room for."""
+    """As many of the parts, from the first one on, as fit."""
     text = parts[0]
     for part in parts[1:]:
         if len(text) + 3 + len(part) > room:

@@ -1,52 +1,47 @@
-"""The result of a run, and how it is kept in a folder without pickle."""
+"""The result of a run, and how it is saved in a folder."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from pliant._checks import check_path
-from pliant._files import read_arrays, read_json, write_arrays, write_json
+from pliant._files import read_json, write_json
 from pliant.densities.particles import particle_density
 from pliant.methods.base import AbstractMethod
+from pliant.methods.status import Status
 from pliant.problem.prior import Prior
-from pliant.problem.space import Space, decode_support, encode_support
-from pliant.run.config import decode, encode
+from pliant.run import folder as layout
 from pliant.run.failures import Failure
-from pliant.run.history import History
+from pliant.run.history import History, read_history
 from pliant.run.posterior import Posterior
+from pliant.run.serialise import decode, encode, read_value, reading, write_value
 from pliant.weighting.final_check import USABLE, FinalCheck
-
-_FORMAT = 1
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a run gives.
+    """The result of a run.
 
     Attributes:
         posterior: The posterior after the last good round.
-        history: One row a round.
-        status: "finished", or why the run ended early: "converged", "noise", "acceptance",
-            "tolerance", "failed", "diverged", "storage", "interrupted", "max_simulations",
-            "max_seconds", "callback".
-        message: The status in words, with what to do about it.
+        history: One row per round.
+        status: How the run ended: one of ``pliant.Status``, such as "finished".
+        message: What happened in this run, with what to do about it.
         method: The method with its options.
         seed: The seed of the run.
         observed_shape: The shape ``(N, *event)`` of the observations.
-        failures: Each kind of draw that failed: how many, and the first one.
-        check: How well the posterior fits its target, where the method can tell: a learned
+        failures: Each kind of failed draw: how many, and the first one.
+        check: How well the posterior fits its target, if the method can tell. A learned
             likelihood can.
     """
 
     posterior: Posterior
     history: History
-    status: str
+    status: Status
     message: str
     method: AbstractMethod
     seed: int
@@ -55,9 +50,9 @@ class Result:
     check: FinalCheck | None = None
 
     def resampled(self) -> Posterior:
-        """The posterior of the final check's weighted draws: nearer to the target than the fit.
+        """The posterior of the final check's weighted draws, closer to the target than the fit.
 
-        Its samples are draws of the fitted posterior, taken by their importance weights.
+        Its samples are draws of the fitted posterior, resampled by their importance weights.
 
         Raises:
             ValueError: If there was no check, or if its weights cannot be trusted.
@@ -70,7 +65,7 @@ class Result:
         if self.check.k_hat > USABLE:
             raise ValueError(
                 f"The importance weights cannot be trusted: k-hat is {self.check.k_hat:.2f}, and "
-                f"should be {USABLE} at most. {self.check.words}"
+                f"should be {USABLE} at most. {self.check.message}"
             )
         return Posterior(
             self.posterior.space, particle_density(self.check.z, self.check.log_weights)
@@ -81,42 +76,32 @@ class Result:
 
         Raises:
             FileExistsError: If the folder holds a result already and ``overwrite`` is not set.
+            TypeError: If the method or the posterior holds something that cannot be written.
             ValueError: If no round was finished, so that there is no posterior to write.
         """
         folder = check_path("folder", folder)
         if not self.history or isinstance(self.posterior.density, Prior):
             raise ValueError("No round was finished, so there is no posterior to save.")
-        if (folder / "result.json").exists() and not overwrite:
+        if layout.holds_result(folder) and not overwrite:
             raise FileExistsError(
                 f"{folder} holds a result already. Choose another folder, or pass overwrite=True."
             )
+        data = {
+            "format": layout.FORMAT,
+            "status": self.status,
+            "message": self.message,
+            "check": None if self.check is None else self.check.message,
+            "seed": self.seed,
+            "method": encode(self.method, "method"),
+            "observed_shape": self.observed_shape,
+            "failures": [failure._asdict() for failure in self.failures],
+        }
+        encode(self.posterior, "posterior", {})  # raises before anything is replaced
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "result.json").unlink(missing_ok=True)  # so that no half of two results is read
-        space = self.posterior.space
-        leaves = jax.tree.leaves(eqx.filter(self.posterior.density, eqx.is_array))
-        arrays = {f"density_{index}": leaf for index, leaf in enumerate(leaves)}
-        if self.check is not None:
-            arrays |= {f"check_{name}": value for name, value in vars(self.check).items()}
-        write_arrays(folder / "posterior.npz", {"loc": space.loc, "scale": space.scale, **arrays})
-        write_json(folder / "history.json", list(self.history))
-        write_json(
-            folder / "result.json",
-            {
-                "format": _FORMAT,
-                "status": self.status,
-                "message": self.message,
-                "check": None if self.check is None else self.check.words,
-                "seed": self.seed,
-                "method": encode(self.method),
-                "observed_shape": self.observed_shape,
-                "failures": [failure._asdict() for failure in self.failures],
-                "space": {
-                    "names": space.names,
-                    "shapes": space.shapes,
-                    "supports": [encode_support(support) for support in space.supports],
-                },
-            },
-        )
+        (folder / layout.RESULT).unlink(missing_ok=True)  # written last: never half of two results
+        write_value(folder / layout.POSTERIOR, {"posterior": self.posterior, "check": self.check})
+        write_json(folder / layout.HISTORY, {"format": layout.FORMAT, "rounds": list(self.history)})
+        write_json(folder / layout.RESULT, data)
         return folder
 
 
@@ -125,64 +110,50 @@ def load(folder: str | Path, *, classes: Iterable[type] = ()) -> Result:
 
     Args:
         folder: Where the result is.
-        classes: Your own discrepancy, family or bandwidth classes, if the run used any.
+        classes: Your own discrepancy, family or schedule classes, if the run used any.
 
     Raises:
         FileNotFoundError, ValueError: If the folder holds no result, or a file is damaged.
     """
-    folder = check_path("folder", folder)
-    if not (folder / "result.json").is_file():
-        hint = " Its run is not finished: pliant.resume." if (folder / "run.json").exists() else ""
-        raise FileNotFoundError(f"{folder} holds no result (there is no result.json in it).{hint}")
-    data = read_json(folder / "result.json")
-    arrays = read_arrays(folder / "posterior.npz")
-    rows = read_json(folder / "history.json")
-    try:
-        if data["format"] != _FORMAT:
-            raise ValueError(f"format {data['format']!r}, where {_FORMAT} was expected")
-        method = decode(data["method"], classes)
-        observed_shape = tuple(data["observed_shape"])
+    folder, classes = check_path("folder", folder), tuple(classes)
+    if not layout.holds_result(folder):
+        hint = " Its run is not finished: use pliant.resume." if layout.holds_run(folder) else ""
+        raise FileNotFoundError(
+            f"{folder} holds no result (there is no {layout.RESULT} in it).{hint}"
+        )
+    path = folder / layout.RESULT
+    data = read_json(path)
+    layout.check_format(path, data)
+    history = read_history(folder)
+    posterior, check = _read_posterior(folder / layout.POSTERIOR, classes)
+    with reading(path):
+        method = decode(data["method"], classes=classes)
+        if not isinstance(method, AbstractMethod):
+            raise ValueError(f"expected a method, got {type(method).__name__}.")
         return Result(
-            posterior=_read_posterior(method, observed_shape, data["space"], arrays),
-            history=History(rows),
-            status=data["status"],
+            posterior=posterior,
+            history=history,
+            status=Status(data["status"]),
             message=data["message"],
             method=method,
             seed=data["seed"],
-            observed_shape=observed_shape,
-            failures=tuple(Failure(**failure) for failure in data.get("failures", ())),
-            check=_read_check(arrays),
+            observed_shape=tuple(data["observed_shape"]),
+            failures=tuple(Failure(**failure) for failure in data["failures"]),
+            check=check,
         )
-    except (LookupError, TypeError, ValueError, AttributeError, NotImplementedError) as error:
-        raise ValueError(f"{folder}: damaged, or of another version: {error!r}.") from error
 
 
-def _read_check(arrays: dict[str, np.ndarray]) -> FinalCheck | None:
-    if "check_z" not in arrays:
-        return None
-    z, log_weights = arrays["check_z"], arrays["check_log_weights"]
-    return FinalCheck(z, log_weights, float(arrays["check_k_hat"]))
-
-
-def _read_posterior(
-    method: AbstractMethod,
-    observed_shape: tuple[int, ...],
-    data: dict[str, Any],
-    arrays: dict[str, np.ndarray],
-) -> Posterior:
-    names = data["names"]
-    space = Space(
-        names=None if names is None else tuple(names),
-        shapes=tuple(tuple(shape) for shape in data["shapes"]),
-        supports=tuple(decode_support(support) for support in data["supports"]),
-        loc=jnp.asarray(arrays["loc"]),
-        scale=jnp.asarray(arrays["scale"]),
-    )
-    dynamic, static = eqx.partition(method.skeleton(space.dim, observed_shape), eqx.is_array)
-    leaves, structure = jax.tree.flatten(dynamic)
-    shapes = {f"density_{index}": leaf.shape for index, leaf in enumerate(leaves)}
-    for name, shape in {"loc": (space.dim,), "scale": (space.dim,), **shapes}.items():
-        if arrays[name].shape != shape or not np.all(np.isfinite(arrays[name])):
-            raise ValueError(f"posterior.npz: {name} should be finite numbers of the shape {shape}")
-    read = [jnp.asarray(arrays[name]) for name in shapes]
-    return Posterior(space, eqx.combine(jax.tree.unflatten(structure, read), static))
+def _read_posterior(path: Path, classes: tuple[type, ...]) -> tuple[Posterior, FinalCheck | None]:
+    """The posterior, and the final check if there was one."""
+    parts = read_value(path, classes)
+    with reading(path):
+        posterior, check = parts["posterior"], parts["check"]
+        if not isinstance(posterior, Posterior) or not isinstance(check, FinalCheck | None):
+            raise ValueError("expected a posterior.")
+        dim = posterior.space.dim
+        if posterior.density.dim != dim or posterior.space.loc.shape != (dim,):
+            raise ValueError(f"expected a density of {dim} dimensions.")
+        for leaf in jax.tree.leaves(eqx.filter(posterior, eqx.is_inexact_array)):
+            if not np.all(np.isfinite(leaf)):
+                raise ValueError("expected finite numbers.")
+        return posterior, check

@@ -37,7 +37,7 @@ def cached(
         samples = compute()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_arrays(path, {_KEY: text, **samples})
+            write_arrays(path, {_KEY: np.array(text), **samples})
         except OSError as error:
             warnings.warn(
                 f"The reference could not be stored in {path.parent} ({error}) and will be "
@@ -50,7 +50,7 @@ def cached(
 def _read(path: Path, text: str, n: int) -> dict[str, np.ndarray] | None:
     try:
         samples = read_arrays(path)
-    except (FileNotFoundError, ValueError):
+    except (OSError, ValueError):
         return None
     if str(samples.pop(_KEY, "")) != text or not samples:
         return None

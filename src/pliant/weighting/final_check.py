@@ -29,7 +29,7 @@ class FinalCheck(eqx.Module):
         return effective_sample_size(self.log_weights)
 
     @property
-    def words(self) -> str:
+    def message(self) -> str:
         """The check in a sentence or two."""
         numbers = f"k-hat {self.k_hat:.2f}, ESS {self.ess:,.0f} of {len(self.z):,}"
         if self.k_hat <= GOOD:

@@ -20,7 +20,7 @@ def mh(**options):
 @pytest.mark.parametrize("tolerance", [0.05, 1.0])
 def test_meets_the_abc_posterior_at_a_tolerance(conjugate, tolerance):
     result = pliant.infer(conjugate.problem, mh(tolerance=tolerance, alpha=0.6), seed=0)
-    assert result.status == "tolerance"
+    assert result.status == "reached_tolerance"
     assert result.history[-1]["acceptance"] > 0.2  # whatever the tolerance
     draws = result.posterior.sample(50_000, seed=1)["mu"]
     mean, sd = conjugate.moments(tolerance)
@@ -140,6 +140,6 @@ def test_simulations_are_counted_truly(conjugate, monkeypatch):
 def test_running_out_of_tries_is_a_status(conjugate):
     method = mh(max_tries=2, min_acceptance=0.1, alpha=0.6)
     result = pliant.infer(conjugate.problem, method, seed=0)
-    assert result.status == "acceptance"
+    assert result.status == "low_acceptance"
     assert "raise max_tries=2" in result.message
     assert result.history[-1]["capped"] > 250

@@ -104,7 +104,7 @@ def test_the_closest_are_kept():
 def test_rounds_cost_what_is_new_and_the_acceptance_rate_ends_a_run(conjugate):
     method = pmc(rounds=50, min_acceptance=0.2, perturbation=None)
     result = pliant.infer(conjugate.problem, method, seed=0)
-    assert result.status == "acceptance"
+    assert result.status == "low_acceptance"
     assert "below 20.00%" in result.message
     assert result.history[-1]["acceptance"] <= 0.2
     assert np.all(result.history["acceptance"][:-1] > 0.2)

@@ -40,7 +40,7 @@ def population():
 @pytest.mark.parametrize("tolerance", [0.05, 1.0])
 def test_meets_the_abc_posterior_at_a_tolerance(conjugate, tolerance):
     result = pliant.infer(conjugate.problem, smc(tolerance=tolerance), seed=0)
-    assert result.status == "tolerance"
+    assert result.status == "reached_tolerance"
     last = result.history[-1]
     assert last["bandwidth"] == tolerance
     draws = result.posterior.sample(50_000, seed=1)["mu"]
@@ -139,7 +139,7 @@ def test_copies_are_counted(population):
 
 def test_a_run_that_hardly_accepts_says_so(conjugate):
     result = pliant.infer(conjugate.problem, smc(rounds=60, min_acceptance=0.4), seed=0)
-    assert result.status == "acceptance"
+    assert result.status == "low_acceptance"
     assert "below 40.00%" in result.message
     assert "MHABC" in result.message
     assert result.history[-1]["acceptance"] < 0.4

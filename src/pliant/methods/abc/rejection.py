@@ -14,6 +14,7 @@ from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy
 from pliant.discrepancies.mmd import MMD
 from pliant.methods.abc.sampler import ABCState, AbstractABC, log_uniform
 from pliant.methods.base import Outcome, Stop
+from pliant.methods.status import Status
 from pliant.problem.problem import Problem
 from pliant.weighting.kernels import AbstractKernel, UniformKernel
 
@@ -101,12 +102,12 @@ class RejectionABC(AbstractABC):
         closest = float(accepted.needed[0])
         if not np.isfinite(closest):
             return Stop(
-                "failed",
+                Status.FAILED,
                 f"None of {accepted.n_drawn:,} draws gave enough usable simulations. Check where "
                 "the simulator returns values that are not finite, and narrow the prior.",
             )
         return Stop(
-            "failed",
+            Status.FAILED,
             f"None of {accepted.n_drawn:,} draws came within tolerance={self.tolerance:g}: the "
             f"closest would need {closest:.3g}. Raise it, draw more, or set quantile instead.",
         )

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pliant._checks import check_instance, check_integer
-from pliant.densities.particles import ParticleDensity, particle_skeleton
+from pliant.densities.particles import ParticleDensity
 from pliant.discrepancies.base import RoundOptions
 from pliant.discrepancies.measured import (
     AbstractMeasuredDiscrepancy,
@@ -21,6 +21,7 @@ from pliant.discrepancies.measured import (
 )
 from pliant.methods.abc.population import Population
 from pliant.methods.base import FEWEST_PARTICLES, AbstractMethod, Stop
+from pliant.methods.status import Status
 from pliant.problem.problem import Problem
 
 
@@ -87,10 +88,6 @@ class AbstractABC(AbstractMethod):
         """The particles after the last round."""
         return None if state.population is None else state.population.density()
 
-    def skeleton(self, dim: int, observed_shape: tuple[int, ...]) -> ParticleDensity:
-        """Particles, whose number follows from the options."""
-        return particle_skeleton(self.n_kept, dim)
-
     def draws(self, problem: Problem) -> int:
         """M, the draws in a simulated set."""
         return problem.n_obs if self.n_draws is None else self.n_draws
@@ -142,13 +139,14 @@ def population_row(population: Population, acceptance: float) -> dict[str, float
 
 def tolerance_reached(bandwidth: float) -> Stop:
     """The end of a run that came down to its tolerance."""
-    return Stop("tolerance", f"The bandwidth has reached the tolerance, {bandwidth:.3g}.")
+    message = f"The bandwidth has reached the tolerance, {bandwidth:.3g}."
+    return Stop(Status.REACHED_TOLERANCE, message)
 
 
 def too_few_accepted(acceptance: float, least: float, remedy: str) -> Stop:
     """The end of a run that rejects nearly all of its simulations."""
     return Stop(
-        "acceptance",
+        Status.LOW_ACCEPTANCE,
         f"{acceptance:.2%} of the proposals were accepted, below {least:.2%}: a smaller bandwidth "
         f"costs more simulations than it is worth. The posterior of this round is kept. {remedy}",
     )

@@ -1,0 +1,79 @@
+"""How a run can end: the table of every status with its message and its remedy."""
+
+from enum import StrEnum
+
+_KEPT = "The posterior of the last round is kept."
+_KEPT_BEFORE = "The posterior before the last round is kept."
+
+
+class Status(StrEnum):
+    """How a run ended. A status equals its text: ``result.status == "finished"``.
+
+    Attributes:
+        message: What happened.
+        remedy: What to do about it.
+        is_error: Whether the run could not continue because something went wrong.
+    """
+
+    message: str
+    remedy: str
+    is_error: bool
+
+    def __new__(cls, value: str, message: str, remedy: str, is_error: bool = False) -> "Status":
+        """A string with attributes."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.message, member.remedy, member.is_error = message, remedy, is_error
+        return member
+
+    FINISHED = "finished", "All rounds were made.", "If `eta` still falls, add `rounds`."
+    CONVERGED = (
+        "converged",
+        "In two consecutive rounds, a learned likelihood changed no mean or width.",
+        "Nothing.",
+    )
+    NOISE_LIMITED = (
+        "noise_limited",
+        "In two consecutive rounds, noise exceeded `noise_limit`.",
+        f"Use more draws (`n_draws`) or a larger `beta`. {_KEPT_BEFORE} It is often good.",
+    )
+    LOW_ACCEPTANCE = (
+        "low_acceptance",
+        "Fewer proposals than `min_acceptance` were accepted.",
+        f"Use `MHABC` with more `max_tries`, or a lower `min_acceptance`. {_KEPT}",
+    )
+    REACHED_TOLERANCE = "reached_tolerance", "The bandwidth is down to `tolerance`.", "Nothing."
+    FAILED = (
+        "failed",
+        "Too few simulations were usable, or none came within `tolerance`.",
+        "Fix the simulator where `message` says that it fails, or narrow the prior.",
+        True,
+    )
+    DIVERGED = (
+        "diverged",
+        "A fit gave numbers that are not finite.",
+        f"Use a lower learning rate, or `family=pliant.Gaussian()`. {_KEPT_BEFORE}",
+        True,
+    )
+    STORAGE_FAILED = (
+        "storage_failed",
+        "A file could not be written, for example because the disk is full.",
+        "Free some space, then continue with `pliant.resume`.",
+        True,
+    )
+    INTERRUPTED = (
+        "interrupted",
+        "Ctrl-C ended the run.",
+        f"Continue with `pliant.resume` if the run has a folder. {_KEPT}",
+    )
+    OUT_OF_SIMULATIONS = (
+        "out_of_simulations",
+        "Another round would exceed `max_simulations`.",
+        f"Raise `max_simulations` in `pliant.resume`. {_KEPT}",
+    )
+    OUT_OF_TIME = (
+        "out_of_time",
+        "The run took longer than `max_seconds`.",
+        f"Raise `max_seconds` in `pliant.resume`. {_KEPT}",
+    )
+    STOPPED_BY_CALLBACK = "stopped_by_callback", "The callback returned True.", _KEPT

@@ -1,0 +1,95 @@
+"""The tables of what may stand in a file by its name: classes, supports and functions."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+from numpyro.distributions import constraints
+
+from pliant.densities import (
+    amortised,
+    conditional_flow,
+    coupling,
+    embeddings,
+    gaussian,
+    mixture,
+    spline_flow,
+    training,
+)
+from pliant.densities import particles as particle_densities
+from pliant.discrepancies import base as discrepancies_base
+from pliant.discrepancies import (
+    draws,
+    energy,
+    ensemble,
+    euclidean,
+    learned,
+    likelihood_kl,
+    measured,
+    mmd,
+    pairs,
+    random_features,
+    ratio_kl,
+    sliced_wasserstein,
+    wasserstein,
+)
+from pliant.methods import apt, base, pli
+from pliant.methods.abc import mh, pmc, population, rejection, sampler, smc
+from pliant.problem import scale, space
+from pliant.run import failures, posterior
+from pliant.weighting import final_check, kernels, partition, reuse, weights
+from pliant.weighting.schedules import ess, fixed, quantile, trust_region
+
+CLASSES: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        # methods and their states
+        *(pli.PLI, pli.PLIState, apt.APT, apt.APTState, apt.Pairs, base.Stop),
+        *(rejection.RejectionABC, smc.SMCABC, pmc.PMCABC, mh.MHABC),
+        *(sampler.ABCState, population.Population, rejection.Accepted),
+        # discrepancies and their states
+        *(mmd.MMD, mmd.MMDState, pairs.ObservedPairs, energy.Energy),
+        *(random_features.RandomFeatureMMD, random_features.RandomFeatureState),
+        *(wasserstein.Wasserstein, wasserstein.WassersteinState),
+        *(sliced_wasserstein.SlicedWasserstein, sliced_wasserstein.SlicedWassersteinState),
+        *(euclidean.Euclidean, euclidean.EuclideanState),
+        *(likelihood_kl.LikelihoodKL, likelihood_kl.LikelihoodNetwork),
+        *(ratio_kl.RatioKL, ratio_kl.RatioNetwork),
+        *(learned.LearnedState, ensemble.Ensemble, draws.RoundDraws),
+        *(measured.MeasuredState, discrepancies_base.Particles),
+        # weighting
+        *(trust_region.TrustRegion, ess.EffectiveSampleSize, quantile.Quantile, fixed.Fixed),
+        *(kernels.ExponentialKernel, kernels.GaussianKernel),
+        *(kernels.UniformKernel, kernels.EpanechnikovKernel),
+        *(partition.PartitionFunction, partition.PreparedPartition),
+        *(weights.Tempering, reuse.EarlierRound, final_check.FinalCheck),
+        # families, densities and networks
+        *(gaussian.Gaussian, gaussian.GaussianDensity),
+        *(mixture.GaussianMixture, mixture.MixtureDensity),
+        *(spline_flow.SplineFlow, spline_flow.FlowDensity, coupling.CouplingFlow),
+        *(conditional_flow.ConditionalFlow, conditional_flow.GaussianHead),
+        *(amortised.AmortisedDensity, training.Training),
+        *(particle_densities.ParticleDensity, particle_densities.KernelMixture),
+        *(embeddings.Concatenation, embeddings.ConcatenationNetwork),
+        *(embeddings.DeepSet, embeddings.DeepSetNetwork, eqx.nn.MLP, eqx.nn.Linear),
+        # parameters
+        *(space.Space, scale.Squash, scale.Standardise, posterior.Posterior, failures.Failure),
+    )
+}
+
+SUPPORTS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in vars(constraints).values()
+    if isinstance(kind, type) and issubclass(kind, constraints.Constraint)
+}
+
+_IDENTITY = inspect.signature(eqx.nn.MLP).parameters["final_activation"].default
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "identity": _IDENTITY,
+    "relu": jax.nn.relu,
+    "silu": jax.nn.silu,
+    "gelu": jax.nn.gelu,
+    "tanh": jax.numpy.tanh,
+}

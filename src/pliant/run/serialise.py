@@ -1,0 +1,244 @@
+"""The only serialiser: values <-> JSON data and arrays. Reading runs no code from a file.
+
+JSON has null, booleans, strings, integers and finite floats as they are. A JSON array is a tuple.
+Everything else is an object with a tag: ``{"class": "Gaussian", ...}`` with all declared fields of
+an equinox module or a named tuple, ``{"list": [...]}``, ``{"dict": {...}}``, ``{"float": "nan"}``,
+``{"status": "finished"}``, ``{"function": "silu"}``, ``{"jax": ...}`` and others.
+Classes and functions are looked up in the tables of ``classes.py``; nothing is imported by name.
+"""
+
+import dataclasses
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpyro.distributions.constraints import Constraint
+
+from pliant._files import read_arrays, write_arrays
+from pliant.methods.status import Status
+from pliant.run.classes import CLASSES, FUNCTIONS, SUPPORTS
+from pliant.run.folder import FORMAT, check_format
+
+_TREE = "tree"
+_ARRAYS = {"jax": jax.Array, "numpy": np.ndarray, "scalar": np.generic}
+_NUMBERS = "biuf"  # kinds of arrays that can stand in JSON
+
+
+def encode(value: Any, where: str = "value", arrays: dict[str, np.ndarray] | None = None) -> Any:
+    """A value as JSON data.
+
+    Args:
+        value: Options, a state or a posterior.
+        where: What a message calls the value.
+        arrays: Takes the arrays, to which the data refer by name; None writes them as lists.
+
+    Raises:
+        TypeError: If a part of it cannot be written, such as a user's own function.
+    """
+    if value is None or type(value) in (bool, int, str):
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else {"float": str(value)}
+    if isinstance(value, Status):
+        return {"status": value.value}
+    if isinstance(value, jax.Array | np.ndarray | np.generic):
+        return _encode_array(value, where, arrays)
+    if type(value) in (tuple, list):
+        entries = [encode(e, f"{where}[{index}]", arrays) for index, e in enumerate(value)]
+        return entries if type(value) is tuple else {"list": entries}
+    if type(value) is dict and all(type(name) is str for name in value):
+        return {"dict": {n: encode(e, f"{where}[{n!r}]", arrays) for n, e in value.items()}}
+    if isinstance(value, Constraint) and SUPPORTS.get(type(value).__name__) is type(value):
+        leaves, (names, settings) = value.tree_flatten()
+        fields = {**dict(zip(names, leaves, strict=True)), **settings}
+        return {"support": type(value).__name__, "fields": encode(fields, where, arrays)}
+    if isinstance(value, eqx.Module) or (isinstance(value, tuple) and hasattr(value, "_fields")):
+        name = _class_name(type(value), where)
+        fields = {n: getattr(value, n) for n in _declared(type(value))}
+        return {
+            "class": name,
+            **{n: encode(field, f"{where}.{n}", arrays) for n, field in fields.items()},
+        }
+    for name, function in FUNCTIONS.items():
+        if value is function:
+            return {"function": name}
+    raise TypeError(
+        f"{where}: {value!r} cannot be written to a file. A file holds numbers, strings, arrays, "
+        "and classes with such fields, but no functions and no other objects."
+    )
+
+
+def decode(
+    data: Any, arrays: Mapping[str, np.ndarray] | None = None, classes: Iterable[type] = ()
+) -> Any:
+    """The value that ``encode`` was given, bit for bit.
+
+    Modules are made without their constructor: exactly their declared fields are set, and then
+    converted and checked as the constructor does.
+
+    Args:
+        data: What ``encode`` returned.
+        arrays: What it put into its ``arrays``.
+        classes: A user's own classes that the value holds.
+
+    Raises:
+        LookupError, TypeError, ValueError, AttributeError: If the data are not of this form.
+    """
+    own = tuple(classes)
+    if not all(isinstance(kind, type) for kind in own):
+        raise TypeError(f"classes: expected a list of classes, got {list(own)!r}.")
+    return _decode(data, arrays or {}, {kind.__name__: kind for kind in own} | CLASSES)
+
+
+def write_value(path: Path, value: Any) -> None:
+    """Write a value as one file of arrays.
+
+    Raises:
+        TypeError: If a part of it cannot be written.
+        StorageError: If the file cannot be written.
+    """
+    arrays: dict[str, np.ndarray] = {}
+    tree = {"format": FORMAT, "value": encode(value, path.name, arrays)}
+    write_arrays(path, {_TREE: np.array(json.dumps(tree, allow_nan=False)), **arrays})
+
+
+def read_value(path: Path, classes: Iterable[type] = ()) -> Any:
+    """Read what ``write_value`` wrote.
+
+    Raises:
+        FileNotFoundError, ValueError: If there is no such file, or it is damaged.
+    """
+    arrays = read_arrays(path)
+    with reading(path):
+        tree = json.loads(str(arrays.pop(_TREE)))
+    check_format(path, tree)
+    with reading(path):
+        return decode(tree["value"], arrays, classes)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Name the file in errors about its content."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, NotImplementedError) as error:
+        reason = error if isinstance(error, ValueError | TypeError) else repr(error)
+        raise ValueError(f"{path}: damaged, or not written by Pliant: {reason}") from error
+
+
+def _encode_array(value: Any, where: str, arrays: dict[str, np.ndarray] | None) -> Any:
+    if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
+        words = _encode_array(np.asarray(jax.random.key_data(value)), where, arrays)
+        return {"key": words, "impl": str(jax.random.key_impl(value))}
+    tag = next(tag for tag, kind in _ARRAYS.items() if isinstance(value, kind))
+    array = np.asarray(value)
+    if arrays is not None:
+        name = f"array_{len(arrays)}"
+        arrays[name] = array
+        return {tag: name}
+    if array.dtype.kind not in _NUMBERS:
+        raise TypeError(f"{where}: expected an array of numbers, got {value!r}.")
+    values = [encode(number) for number in array.ravel().tolist()]
+    return {tag: {"dtype": array.dtype.str, "shape": list(array.shape), "values": values}}
+
+
+def _decode(data: Any, arrays: Mapping[str, np.ndarray], known: Mapping[str, Any]) -> Any:
+    if data is None or isinstance(data, bool | int | float | str):
+        return data
+    if isinstance(data, list):
+        return tuple(_decode(entry, arrays, known) for entry in data)
+    if "class" in data:
+        fields = {n: _decode(e, arrays, known) for n, e in data.items() if n != "class"}
+        return _build(_class_named(data["class"], known), fields)
+    match sorted(data.items()):
+        case [("float", "nan" | "inf" | "-inf" as text)]:
+            return float(text)
+        case [("status", str(text))]:
+            return Status(text)
+        case [("function", str(name))]:
+            return FUNCTIONS[name]
+        case [("list", list(entries))]:
+            return [_decode(entry, arrays, known) for entry in entries]
+        case [("dict", dict(entries))]:
+            return {name: _decode(entry, arrays, known) for name, entry in entries.items()}
+        case [("fields", fields), ("support", str(name))]:
+            return _support(SUPPORTS[name], _decode(fields, arrays, known))
+        case [("impl", str(impl)), ("key", {"numpy": words, **others})] if not others:
+            return jax.random.wrap_key_data(jnp.asarray(_array(words, arrays)), impl=impl)
+        case [("jax", content)]:
+            return jnp.asarray(_array(content, arrays))
+        case [("numpy", content)]:
+            return _array(content, arrays)
+        case [("scalar", content)] if not (array := _array(content, arrays)).shape:
+            return array[()]
+    raise ValueError(f"{sorted(data)} are not the tags of anything that a file holds.")
+
+
+def _array(content: Any, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+    if isinstance(content, str):
+        return arrays[content]
+    dtype = np.dtype(content["dtype"])
+    if dtype.kind not in _NUMBERS:
+        raise ValueError(f"expected numbers, got an array of the type {dtype}.")
+    values = [_decode(number, {}, {}) for number in content["values"]]
+    return np.array(values, dtype).reshape(content["shape"])
+
+
+def _build(kind: Any, fields: dict[str, Any]) -> Any:
+    """An object with exactly its declared fields, checked as its constructor does."""
+    declared = _declared(kind)
+    if set(declared) != set(fields):
+        raise ValueError(
+            f"{kind.__name__}: expected the fields {list(declared)}, got {sorted(fields)}."
+        )
+    if issubclass(kind, tuple):
+        return tuple.__new__(kind, [fields[name] for name in declared])
+    module = object.__new__(kind)
+    for name, convert in declared.items():
+        value = fields[name]
+        object.__setattr__(module, name, value if convert is None else convert(value))
+    for base in kind.__mro__:
+        if "__check_init__" in vars(base):
+            vars(base)["__check_init__"](module)
+    return module
+
+
+def _support(kind: Any, fields: dict[str, Any]) -> Constraint:
+    probe = object.__new__(kind)  # kind() may be the one instance that everybody shares
+    vars(probe).update(fields)
+    leaves, (names, settings) = kind.tree_flatten(probe)
+    if {*names, *settings} != set(fields):
+        raise ValueError(f"{kind.__name__}: expected {[*names, *settings]}, got {sorted(fields)}.")
+    return kind.tree_unflatten((names, settings), leaves)
+
+
+def _declared(kind: Any) -> dict[str, Any]:
+    """The declared fields of a module or a named tuple, each with its converter or None."""
+    if hasattr(kind, "_fields"):
+        return dict.fromkeys(kind._fields)
+    return {f.name: f.metadata.get("converter") for f in dataclasses.fields(kind)}
+
+
+def _class_name(kind: type, where: str) -> str:
+    if CLASSES.get(kind.__name__, kind) is not kind:
+        raise TypeError(
+            f"{where}: your class {kind.__name__} has the name of a class of Pliant. Rename it, "
+            "so that files can tell them apart."
+        )
+    return kind.__name__
+
+
+def _class_named(name: Any, known: Mapping[str, Any]) -> Any:
+    kind = known.get(name) if isinstance(name, str) else None
+    if kind is None or not (issubclass(kind, eqx.Module) or hasattr(kind, "_fields")):
+        raise ValueError(
+            f"class: {name!r} is not a class of Pliant. If it is yours, pass classes=[{name}]."
+        )
+    return kind

@@ -1,0 +1,166 @@
+"""A run on disk, open for one process: its plan, the states of its last rounds, its simulations."""
+
+import contextlib
+import json
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pliant._files import checksum, lock, read_json, remove_unfinished, write_json
+from pliant.methods.base import AbstractMethod, Stop
+from pliant.problem.problem import Problem
+from pliant.run import folder as layout
+from pliant.run.failures import Failure
+from pliant.run.ledger import Ledger
+from pliant.run.serialise import decode, encode, read_value, reading, write_value
+
+_KEPT = 3  # rounds whose states are kept, in case the newest one is damaged
+
+
+class Progress(NamedTuple):
+    """All that a run knows after a round."""
+
+    state: Any
+    """The method's."""
+    simulations: int
+    seconds: float
+    rows: tuple[dict[str, Any], ...]
+    """The history."""
+    failures: tuple[Failure, ...]
+    stop: Stop | None
+    """Set if the method ended the run here."""
+
+
+class Plan(NamedTuple):
+    """What a run was asked to do."""
+
+    method: AbstractMethod
+    seed: int
+    max_simulations: int | None
+    max_seconds: float | None
+
+
+class RunStore:
+    """The files of a run, open for one process at a time. Use it in a ``with`` block.
+
+    Args:
+        folder: The run's folder, created if it does not exist.
+        classes: A user's own classes that the files hold.
+
+    Raises:
+        InUseError: If another process has it open.
+    """
+
+    def __init__(self, folder: Path, classes: Iterable[type] = ()):
+        self.folder = folder
+        self._classes = tuple(classes)
+        (folder / layout.ROUNDS).mkdir(parents=True, exist_ok=True)
+        self._lock = lock(folder / layout.ROUNDS / layout.LOCK, folder)
+        ledgers = (folder / layout.SIMULATIONS).glob("*")
+        for part in (folder, folder / layout.ROUNDS, *ledgers):
+            remove_unfinished(part)
+
+    def __enter__(self) -> "RunStore":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.close()
+
+    def begin(self, plan: Plan, problem: Problem) -> None:
+        """Write the plan of a new run.
+
+        Raises:
+            FileExistsError: If there is a run in the folder.
+            TypeError: If the method cannot be written.
+        """
+        if layout.holds_run(self.folder):
+            raise FileExistsError(
+                f"{self.folder} holds a run already. Continue it with "
+                f"pliant.resume({str(self.folder)!r}, problem), or choose another folder."
+            )
+        self.write_plan(plan, problem)
+
+    def write_plan(self, plan: Plan, problem: Problem) -> None:
+        """Write a plan, in place of the one before."""
+        options = {**plan._asdict(), "method": encode(plan.method, "method")}
+        data = {"format": layout.FORMAT, **options, "problem": _fingerprint(problem)}
+        write_json(self.folder / layout.RUN, data)
+
+    def plan(self, problem: Problem) -> Plan:
+        """Read the plan.
+
+        Raises:
+            FileNotFoundError: If there is no run in the folder.
+            ValueError: If its plan is damaged, or it was made with another problem.
+        """
+        path = self.folder / layout.RUN
+        if not path.is_file():
+            raise FileNotFoundError(f"{self.folder} holds no run (there is no {layout.RUN} in it).")
+        data = read_json(path)
+        layout.check_format(path, data)
+        with reading(path):
+            options = {name: data[name] for name in Plan._fields}
+            method = decode(options.pop("method"), classes=self._classes)
+            stored = dict(data["problem"])
+        for part, digest in _fingerprint(problem).items():
+            if stored.get(part) != digest:
+                raise ValueError(f"problem: the run in {self.folder} was made with another {part}.")
+        return Plan(method, **options)
+
+    def save(self, index: int, progress: Progress) -> None:
+        """Write what is known after a round (0: before the first), and remove the oldest."""
+        write_value(layout.round_file(self.folder, index), progress._asdict())
+        for old in self.rounds:
+            if old <= index - _KEPT:
+                layout.round_file(self.folder, old).unlink(missing_ok=True)
+
+    def last(self) -> Progress | None:
+        """The newest round that can be read, or None. Warns of damaged ones."""
+        for index in sorted(self.rounds, reverse=True):
+            path = layout.round_file(self.folder, index)
+            try:
+                with reading(path):
+                    progress = Progress(**read_value(path, self._classes))
+                    if len(progress.rows) != index:
+                        raise ValueError(f"not the state of round {index}.")
+            except ValueError as error:
+                before = f"round {index - 1}" if index else "the start"
+                warnings.warn(f"{error} Resuming from {before} or earlier.", stacklevel=3)
+            else:
+                return progress
+        return None
+
+    @property
+    def rounds(self) -> list[int]:
+        """The rounds whose states are there, readable or not."""
+        return list(layout.numbered(self.folder / layout.ROUNDS))
+
+    def ledger(self, index: int) -> Ledger:
+        """The simulations of a round made so far. Warns of damaged files."""
+        return Ledger(layout.ledger_folder(self.folder, index))
+
+    @property
+    def holds_simulations(self) -> bool:
+        """Whether there are draws that would be lost with the folder."""
+        return any((self.folder / layout.SIMULATIONS).glob("*/*.npz"))
+
+    def discard(self) -> None:
+        """Remove the run, and its folder if nothing else is in it."""
+        layout.remove_run(self.folder)
+        with contextlib.suppress(OSError):
+            self.folder.rmdir()
+
+
+def _fingerprint(problem: Problem) -> dict[str, str]:
+    """Digests of the parts of a problem, except for the simulator's code."""
+    parts = {"observed": problem.observed, "prior": problem.prior.space, "scale": problem.scale}
+    return {name: _digest(part) for name, part in parts.items()}
+
+
+def _digest(value: Any) -> str:
+    arrays: dict[str, np.ndarray] = {}
+    tree = json.dumps(encode(value, arrays=arrays))
+    return checksum({"tree": np.array(tree), **arrays})
