@@ -19,7 +19,7 @@ from pliant.densities.coupling import CouplingFlow
 from pliant.densities.gaussian import GaussianDensity
 from pliant.densities.mixture import MixtureDensity
 from pliant.densities.spline_flow import FlowDensity
-from pliant.discrepancies.base import AbstractDiscrepancy
+from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy
 from pliant.problem.prior import read_prior
 from pliant.run.history import History
 from pliant.run.posterior import Posterior
@@ -129,7 +129,7 @@ def test_without_a_round_there_is_nothing_to_save(tmp_path):
         empty.save(tmp_path)
 
 
-class Skewed(AbstractDiscrepancy):
+class Skewed(AbstractMeasuredDiscrepancy):
     """A user's own class."""
 
     power: float = eqx.field(static=True, default=1.0)
@@ -139,8 +139,8 @@ class Skewed(AbstractDiscrepancy):
     def prepare(self, observed):
         return observed.mean()
 
-    def measure(self, key, state, thetas, x, ok):
-        return abs(x.mean(axis=(1, 2)) - state) ** self.power, state
+    def measure(self, prepared, x, ok):
+        return abs(x.mean(axis=(1, 2)) - prepared) ** self.power, {}
 
 
 def test_a_run_with_a_users_class_is_read_when_the_class_is_passed(tmp_path):
