@@ -128,22 +128,19 @@ class APT(AbstractMethod):
         d = pairs.x.shape[-1]
         observed = np.asarray(problem.observed).reshape(problem.n_obs, d)
         squash = fit_squash(observed, pairs.x.reshape(-1, d))
-        return self._untrained(key, problem.prior.dim, squash, problem.observed)
-
-    def _untrained(
-        self, key: Key[Array, ""], dim: int, squash: Squash, observed: Array
-    ) -> AmortisedDensity:
         flow_key, network_key = jax.random.split(key)
         flow = ConditionalFlow(
             flow_key,
-            dim=dim,
+            dim=problem.prior.dim,
             condition_dim=self.embedding.features,
             layers=self.layers,
             bins=self.bins,
             width=self.width,
         )
-        network = self.embedding.build(network_key, (len(observed), len(squash.centre)))
-        return AmortisedDensity(flow=flow, network=network, squash=squash, observed=observed)
+        network = self.embedding.build(network_key, observed.shape)
+        return AmortisedDensity(
+            flow=flow, network=network, squash=squash, observed=problem.observed
+        )
 
     def _data(self, rounds: tuple["Pairs", ...], squash: Squash) -> "_Data":
         """All pairs in arrays of one size for every round, so that nothing is compiled anew."""
