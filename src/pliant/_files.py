@@ -46,7 +46,9 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
                 file.flush()
                 os.fsync(file.fileno())
             unfinished.replace(path)
-            _sync_folder(path.parent)
+            folder = os.open(path.parent, os.O_RDONLY)
+            os.fsync(folder)  # so that the new name survives a power failure
+            os.close(folder)
         finally:
             unfinished.unlink(missing_ok=True)
 
@@ -132,22 +134,9 @@ def _json_checksum(data: Any) -> str:
 
 def _compare(path: Path, stored: Any, computed: str) -> None:
     if not stored:
-        raise ValueError(
-            f"{path}: it has no checksum. Another program or another version of Pliant wrote it."
-        )
+        raise ValueError(f"{path}: it has no checksum. This version of Pliant did not write it.")
     if stored != computed:
-        raise ValueError(
-            f"{path}: damaged, or edited by hand (its content does not match its checksum)."
-        )
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a rename survive a power failure."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        raise ValueError(f"{path}: damaged, or edited by hand (its checksum does not match).")
 
 
 def _plain(data: Any) -> Any:

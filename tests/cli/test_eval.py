@@ -9,6 +9,7 @@ import pytest
 
 import pliant
 from pliant._files import write_json
+from pliant.run.folder import FORMAT
 from shell import TINY, assert_one_line_error, pliant_command
 
 
@@ -68,7 +69,7 @@ def test_eval_says_what_is_wrong_with_a_folder(task_run, tmp_path):
     assert_one_line_error(
         pliant_command("eval", "saved"), "no config.json", "pliant.metrics.evaluate"
     )
-    write_json(tmp_path / "saved" / "config.json", {})
+    write_json(tmp_path / "saved" / "config.json", {"format": FORMAT})
     assert_one_line_error(pliant_command("eval", "saved"), "config.json is damaged")
     outcome = pliant_command("eval", task_run.folder, "--n-samples", 3)
     assert_one_line_error(outcome, "--n-samples: expected an integer of at least 10, got 3.")

@@ -17,7 +17,7 @@ def test_the_region_of_failures_is_told():
     below = where_it_fails(["a", "b", "c"], theta, np.where(theta[:, 2] < -0.5, 1.0, 0.0))
     assert "c below" in below
     everywhere = where_it_fails(["a", "b", "c"], theta, np.full(400, 0.97))
-    assert everywhere == "97% of all draws fail, wherever they are."
+    assert everywhere == "97% of all draws fail, whatever the parameters."
 
 
 def test_the_first_example_of_a_kind_stays():

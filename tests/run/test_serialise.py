@@ -38,7 +38,7 @@ from pliant.run.classes import CLASSES, FUNCTIONS
 from pliant.run.failures import Failure
 from pliant.run.folder import FORMAT
 from pliant.run.posterior import Posterior
-from pliant.run.serialise import decode, encode, read_value, write_value
+from pliant.run.serialise import by_name, decode, encode, read_value, write_value
 from pliant.weighting.final_check import FinalCheck
 from pliant.weighting.weights import Tempering, full_tempering
 
@@ -253,13 +253,13 @@ class OwnTuple(NamedTuple):
 def test_own_classes_come_by_classes():
     for value in (Own(2.0), OwnTuple(3)):
         data = encode(value)
-        assert_same(decode(data, classes=[Own, OwnTuple]), value)
+        assert_same(decode(data, own=by_name([Own, OwnTuple])), value)
         with pytest.raises(ValueError, match=r"'Own\w*' is not a class of Pliant.*classes=\[Own"):
             decode(data)
     with pytest.raises(ValueError, match="power: expected"):
-        decode({**encode(Own(2.0)), "power": -2.0}, classes=[Own])
+        decode({**encode(Own(2.0)), "power": -2.0}, own=by_name([Own]))
     with pytest.raises(TypeError, match="classes: expected a list of classes"):
-        decode(encode(Own(2.0)), classes=[Own(2.0)])
+        by_name([Own(2.0)])
 
 
 UNWRITABLE = {
@@ -285,7 +285,7 @@ def test_an_own_class_with_the_name_of_another_is_refused():
     same = type("MMD", (Own,), {"__annotations__": {}})
     with pytest.raises(TypeError, match="has the name of a class of Pliant"):
         encode(same(1.0))
-    assert type(decode(encode(MMD()), classes=[same])) is MMD
+    assert type(decode(encode(MMD()), own=by_name([same]))) is MMD
 
 
 # --- Forged files -------------------------------------------------------------------------------
@@ -334,6 +334,7 @@ FORGED = {
     "key-impl": {"key": encode(np.zeros(2, np.uint32)), "impl": "os.system"},
     "key-words": {"key": "abc", "impl": "fry"},
     "support": {"support": "Path", "fields": {"dict": {}}},
+    "support-base": {"support": "Constraint", "fields": {"dict": {}}},
     "support-alias": {"support": "biject_to", "fields": {"dict": {}}},
     "support-field": {"support": "_Real", "fields": {"dict": {"event_dim": 3}}},
     "support-missing": {"support": "_Interval", "fields": {"dict": {"lower_bound": 0.0}}},

@@ -147,6 +147,7 @@ def _config(
     problem = target.problem
     truth = {} if target.truth is None else named(target.truth)
     return {
+        "format": layout.FORMAT,
         "command": command_line(target.text, given),
         "target": target.text,
         "file": target.file,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pliant.cli.choices import closest
 from pliant.cli.errors import UserError, first_line
-from pliant.run.folder import CONFIG
+from pliant.run.folder import CONFIG, check_format
 
 if TYPE_CHECKING:
     from pliant.problem.problem import Problem
@@ -80,6 +80,7 @@ def read_config(folder: Path) -> dict[str, Any]:
             "(pliant.resume)."
         )
     config = read_json(folder / CONFIG)
+    check_format(folder / CONFIG, config)
     if not {"target", "file", "n_obs", "seed"} <= set(config):
         raise UserError(f"{folder}: {CONFIG} is damaged, or not written by Pliant.")
     return config

@@ -25,7 +25,7 @@ from pliant.densities.training import Training, train
 from pliant.methods.base import AbstractMethod, Outcome, Stop
 from pliant.methods.status import Status
 from pliant.problem.problem import Problem
-from pliant.problem.scale import Squash, fit_squash
+from pliant.problem.scale import fit_squash
 from pliant.problem.sets import simulate_sets
 
 _FEWEST_PAIRS = 20
@@ -135,22 +135,19 @@ class APT(AbstractMethod):
         d = pairs.x.shape[-1]
         observed = np.asarray(problem.observed).reshape(problem.n_obs, d)
         squash = fit_squash(observed, pairs.x.reshape(-1, d))
-        return self._untrained(key, problem.prior.dim, squash, problem.observed)
-
-    def _untrained(
-        self, key: Key[Array, ""], dim: int, squash: Squash, observed: Array
-    ) -> AmortisedDensity:
         flow_key, network_key = jax.random.split(key)
         flow = ConditionalFlow(
             flow_key,
-            dim=dim,
+            dim=problem.prior.dim,
             condition_dim=self.embedding.features,
             layers=self.layers,
             bins=self.bins,
             width=self.width,
         )
-        network = self.embedding.build(network_key, (len(observed), len(squash.centre)))
-        return AmortisedDensity(flow=flow, network=network, squash=squash, observed=observed)
+        network = self.embedding.build(network_key, observed.shape)
+        return AmortisedDensity(
+            flow=flow, network=network, squash=squash, observed=problem.observed
+        )
 
     def _data(
         self, rounds: tuple["Pairs", ...], squash: Callable[[Array], Array]

@@ -3,7 +3,8 @@
 from enum import StrEnum
 
 _KEPT = "The posterior of the last round is kept."
-_KEPT_BEFORE = "The posterior before the last round is kept."
+_BEFORE = "The posterior before the last round is kept."
+_RAISE = f"Raise it in `pliant.resume`. {_KEPT}"
 
 
 class Status(StrEnum):
@@ -12,7 +13,7 @@ class Status(StrEnum):
     Attributes:
         message: What happened.
         remedy: What to do about it.
-        is_error: Whether the run could not continue because something went wrong.
+        is_error: Whether something went wrong.
     """
 
     message: str
@@ -27,32 +28,32 @@ class Status(StrEnum):
         return member
 
     FINISHED = "finished", "All rounds were made.", "If `eta` still falls, add `rounds`."
-    CONVERGED = (
-        "converged",
-        "In two consecutive rounds, a learned likelihood changed no mean or width.",
-        "Nothing.",
-    )
+    CONVERGED = "converged", "Two consecutive rounds changed no mean and no width.", "Nothing."
+    REACHED_TOLERANCE = "reached_tolerance", "The bandwidth is down to `tolerance`.", "Nothing."
     NOISE_LIMITED = (
         "noise_limited",
         "In two consecutive rounds, noise exceeded `noise_limit`.",
-        f"Use more draws (`n_draws`) or a larger `beta`. {_KEPT_BEFORE} It is often good.",
+        f"Use more draws (`n_draws`) or a larger `beta`. {_BEFORE} It is often good.",
     )
     LOW_ACCEPTANCE = (
         "low_acceptance",
         "Fewer proposals than `min_acceptance` were accepted.",
         f"Use `MHABC` with more `max_tries`, or a lower `min_acceptance`. {_KEPT}",
     )
-    REACHED_TOLERANCE = "reached_tolerance", "The bandwidth is down to `tolerance`.", "Nothing."
+    OUT_OF_SIMULATIONS = "out_of_simulations", "`max_simulations` allows no other round.", _RAISE
+    OUT_OF_TIME = "out_of_time", "The run took longer than `max_seconds`.", _RAISE
+    STOPPED_BY_CALLBACK = "stopped_by_callback", "The callback returned True.", _KEPT
+    INTERRUPTED = "interrupted", "Ctrl-C ended the run.", f"Use `pliant.resume`. {_KEPT}"
     FAILED = (
         "failed",
         "Too few simulations were usable, or none came within `tolerance`.",
-        "Fix the simulator where `message` says that it fails, or narrow the prior.",
+        "Fix the simulator where `result.message` says that it fails, or narrow the prior.",
         True,
     )
     DIVERGED = (
         "diverged",
         "A fit gave numbers that are not finite.",
-        f"Use a lower learning rate, or `family=pliant.Gaussian()`. {_KEPT_BEFORE}",
+        f"Use a lower learning rate, or `family=pliant.Gaussian()`. {_BEFORE}",
         True,
     )
     STORAGE_FAILED = (
@@ -61,19 +62,3 @@ class Status(StrEnum):
         "Free some space, then continue with `pliant.resume`.",
         True,
     )
-    INTERRUPTED = (
-        "interrupted",
-        "Ctrl-C ended the run.",
-        f"Continue with `pliant.resume` if the run has a folder. {_KEPT}",
-    )
-    OUT_OF_SIMULATIONS = (
-        "out_of_simulations",
-        "Another round would exceed `max_simulations`.",
-        f"Raise `max_simulations` in `pliant.resume`. {_KEPT}",
-    )
-    OUT_OF_TIME = (
-        "out_of_time",
-        "The run took longer than `max_seconds`.",
-        f"Raise `max_seconds` in `pliant.resume`. {_KEPT}",
-    )
-    STOPPED_BY_CALLBACK = "stopped_by_callback", "The callback returned True.", _KEPT

@@ -1,7 +1,6 @@
 """The tables of what may stand in a file by its name: classes, supports and functions."""
 
 import inspect
-from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -85,9 +84,8 @@ SUPPORTS: dict[str, Any] = {
     if isinstance(kind, type) and issubclass(kind, constraints.Constraint)
 }
 
-_IDENTITY = inspect.signature(eqx.nn.MLP).parameters["final_activation"].default
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "identity": _IDENTITY,
+FUNCTIONS: dict[str, Any] = {
+    "identity": inspect.signature(eqx.nn.MLP).parameters["final_activation"].default,
     "relu": jax.nn.relu,
     "silu": jax.nn.silu,
     "gelu": jax.nn.gelu,

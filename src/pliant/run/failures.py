@@ -1,12 +1,12 @@
-"""Draws that failed: how many of each kind, an example of each, and where in parameter space."""
+"""Failed draws: how many of each kind, an example of each, and where in parameter space."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-_FEWEST = 20  # parameters on each side of a threshold that failures are told apart by
-_TELLING = 0.3  # difference of the failing shares from which a threshold says something
+_FEWEST = 20  # parameters on each side of a threshold
+_TELLING = 0.3  # the least difference of the failing shares on the two sides of a threshold
 
 
 class Failure(NamedTuple):
@@ -15,11 +15,11 @@ class Failure(NamedTuple):
     kind: str
     """"exception", "not finite", "wrong shape", "timeout" or "crash"."""
     draws: int
-    """How many failed so."""
+    """How many draws failed in this way."""
     message: str
-    """Of the first one."""
+    """The message of the first one."""
     parameters: dict[str, Any]
-    """Of the first one."""
+    """The parameters of the first one."""
 
     def __str__(self) -> str:
         shown = ", ".join(f"{name}={_short(value)}" for name, value in self.parameters.items())
@@ -30,7 +30,7 @@ class Failure(NamedTuple):
 def added(
     failures: tuple[Failure, ...], kind: str, draws: int, message: str, parameters: dict[str, Any]
 ) -> tuple[Failure, ...]:
-    """The failures with some more of a kind; the first example of it stays."""
+    """The failures with more draws of a kind, whose first example is kept."""
     for index, failure in enumerate(failures):
         if failure.kind == kind:
             more = failure._replace(draws=failure.draws + draws)
@@ -41,14 +41,14 @@ def added(
 def where_it_fails(
     names: list[str], theta: Float[np.ndarray, "K columns"], failing: Float[np.ndarray, " K"]
 ) -> str:
-    """In words: the threshold of one parameter that best tells failing draws from others.
+    """A sentence with the threshold of one parameter that best separates failing draws.
 
     Args:
-        names: Of the columns.
+        names: The names of the columns.
         theta: Parameters in the user's units.
         failing: The share of each parameter's draws that failed.
     """
-    best, words = _TELLING, f"{np.mean(failing):.0%} of all draws fail, wherever they are."
+    best, text = _TELLING, f"{np.mean(failing):.0%} of all draws fail, whatever the parameters."
     for name, column in zip(names, theta.T, strict=True):
         for threshold in np.unique(np.quantile(column, np.linspace(0.05, 0.95, 19))):
             above = column > threshold
@@ -58,11 +58,11 @@ def where_it_fails(
             if abs(high - low) > best:
                 best = abs(high - low)
                 worse, side = max(high, low), "above" if high > low else "below"
-                words = (
+                text = (
                     f"They lie mostly at {name} {side} {threshold:.3g}, where {worse:.0%} of the "
                     f"draws fail and elsewhere {min(high, low):.0%}."
                 )
-    return words
+    return text
 
 
 def _short(value: Any) -> str:

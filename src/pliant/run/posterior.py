@@ -20,7 +20,7 @@ _MAP_STARTS = 2000
 
 
 class Posterior(eqx.Module):
-    """A density over the simulator's parameters. No sample lies outside of the prior's support."""
+    """A density over the simulator's parameters. Every sample lies in the prior's support."""
 
     space: Space
     density: AbstractDensity
@@ -57,16 +57,16 @@ class Posterior(eqx.Module):
         return Summary(tuple(columns), values.mean(axis=0), values.std(axis=0), *quantiles)
 
     def given(self, observed: Any) -> "Posterior":
-        """The posterior given other observations of the same shape, without training anew.
+        """The posterior given other observations of the same shape, without new training.
 
         Raises:
-            TypeError: If the method learned a posterior for its own observations alone.
+            TypeError: If the method learned the posterior of its own observations only.
             ValueError: If ``observed`` has another shape or is not finite.
         """
         if not isinstance(self.density, AmortisedDensity):
             raise TypeError(
-                "given: this posterior belongs to its own observations. Only methods such as "
-                "pliant.APT() learn one that can be conditioned on others."
+                "given: this posterior holds for its own observations only. pliant.APT() learns "
+                "one that can be conditioned on others."
             )
         array = check_numbers("observed", observed).astype(np.float32)
         expected = self.density.observed.shape
@@ -80,8 +80,8 @@ class Posterior(eqx.Module):
     def map(self, *, seed: int = 0) -> PyTree:
         """The parameter of highest density in the user's space.
 
-        The best of many draws, climbed from there within the range of the draws. It is a
-        maximum of *this* density: written with other parameters, the maximum lies elsewhere.
+        L-BFGS-B starts at the best of many draws and stays within their range. The maximum
+        depends on the parameterisation.
         """
         check_seed("seed", seed)
         z = self.density.sample(jax.random.key(seed), _MAP_STARTS)
@@ -108,7 +108,7 @@ class Posterior(eqx.Module):
 
 
 class Summary(NamedTuple):
-    """A table of every parameter's marginal; vectors have one row an entry."""
+    """A table of every parameter's marginal, with one row per entry of a vector."""
 
     names: tuple[str, ...]
     mean: Float[np.ndarray, " columns"]

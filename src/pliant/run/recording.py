@@ -1,4 +1,4 @@
-"""What a run notes of its simulations: failures, time, and a ledger of those that are slow."""
+"""The record of a run's simulations: failures, time, and a ledger of the slow ones."""
 
 import time
 from collections.abc import Callable
@@ -19,12 +19,12 @@ from pliant.simulators.worker import KINDS, NOT_FINITE, OK, Drawn
 
 
 class Record:
-    """What is known of a run's simulations so far.
+    """A run's simulations so far.
 
     Args:
-        space: Of the parameters, for their names.
-        failures: Those of the rounds before.
-        watch: Called with the draws that a request has made so far, and all of them.
+        space: The parameter space, for names.
+        failures: The failures of earlier rounds.
+        watch: Called with the number of draws made so far and the number requested.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Record:
         self.begin(None)
 
     def begin(self, ledger: Ledger | None) -> None:
-        """Start a round, whose slow draws are kept in the ledger."""
+        """Start a round, whose slow draws go into the ledger."""
         self.ledger = ledger
         self._busy, self._available = 0.0, 0.0
         self._thetas: list[PyTree] = []
@@ -47,11 +47,11 @@ class Record:
 
     @property
     def row(self) -> dict[str, float]:
-        """Numbers for the round's row."""
+        """Columns for the round's row."""
         return {"busy": min(1.0, self._busy / self._available)} if self._available > 0 else {}
 
     def explanation(self) -> str:
-        """Which failures there were, and where, for the message of a run that they end."""
+        """Which draws failed, and where, for the message of a failed run."""
         if not self.failures:
             return ""
         failing = np.concatenate(self._failing) if self._failing else np.zeros(0)
@@ -64,7 +64,7 @@ class Record:
     def compiled(
         self, keys: Key[Array, " K"], thetas: PyTree, sets: tuple[Array, Array]
     ) -> tuple[Array, Array]:
-        """Note what a JAX simulator made; parameters that come twice are padding."""
+        """Record the draws of a JAX simulator. Repeated parameters are padding."""
         ok = np.asarray(sets[1])
         if not ok.all():
             words = np.asarray(jax.random.key_data(keys)).reshape(len(ok), -1)
@@ -77,7 +77,7 @@ class Record:
     def external(
         self, simulator: AbstractExternalSimulator, keys: Key[Array, " K"], thetas: PyTree, n: int
     ) -> tuple[Float[Array, "K n *event"], Bool[Array, "K n"]]:
-        """Make the draws that the ledger does not have, and note them."""
+        """Make the draws that the ledger does not have, and record them."""
         request = simulator.request(keys, thetas, n)
         table = Table.empty(request)
         examples: dict[str, tuple[int, str]] = {}
@@ -122,24 +122,24 @@ class Record:
 
 
 class RecordedSimulator(AbstractSimulator):
-    """A simulator whose draws are noted in a record."""
+    """A simulator whose draws are recorded."""
 
     simulator: AbstractSimulator
     record: Record = eqx.field(static=True)
 
     @property
     def compiled(self) -> bool:
-        """As the simulator itself."""
+        """As for the simulator itself."""
         return self.simulator.compiled
 
     def event_shape(self, theta: PyTree) -> tuple[int, ...]:
-        """As the simulator itself."""
+        """As for the simulator itself."""
         return self.simulator.event_shape(theta)
 
     def simulate(
         self, keys: Key[Array, " K"], thetas: PyTree, n: int
     ) -> tuple[Float[Array, "K n *event"], Bool[Array, "K n"]]:
-        """The simulator's draws, of which some may be in the ledger."""
+        """The simulator's draws, some of which may come from the ledger."""
         if isinstance(self.simulator, AbstractExternalSimulator):
             return self.record.external(self.simulator, keys, thetas, n)
         return self.record.compiled(keys, thetas, self.simulator.simulate(keys, thetas, n))

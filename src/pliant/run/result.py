@@ -18,7 +18,7 @@ from pliant.run import folder as layout
 from pliant.run.failures import Failure
 from pliant.run.history import History, read_history
 from pliant.run.posterior import Posterior
-from pliant.run.serialise import decode, encode, read_value, reading, write_value
+from pliant.run.serialise import by_name, decode, encode, read_value, reading, write_value
 from pliant.weighting.final_check import USABLE, FinalCheck
 
 
@@ -115,7 +115,7 @@ def load(folder: str | Path, *, classes: Iterable[type] = ()) -> Result:
     Raises:
         FileNotFoundError, ValueError: If the folder holds no result, or a file is damaged.
     """
-    folder, classes = check_path("folder", folder), tuple(classes)
+    folder, own = check_path("folder", folder), by_name(classes)
     if not layout.holds_result(folder):
         hint = " Its run is not finished: use pliant.resume." if layout.holds_run(folder) else ""
         raise FileNotFoundError(
@@ -125,9 +125,9 @@ def load(folder: str | Path, *, classes: Iterable[type] = ()) -> Result:
     data = read_json(path)
     layout.check_format(path, data)
     history = read_history(folder)
-    posterior, check = _read_posterior(folder / layout.POSTERIOR, classes)
+    posterior, check = _read_posterior(folder / layout.POSTERIOR, own)
     with reading(path):
-        method = decode(data["method"], classes=classes)
+        method = decode(data["method"], own=own)
         if not isinstance(method, AbstractMethod):
             raise ValueError(f"expected a method, got {type(method).__name__}.")
         return Result(
@@ -143,9 +143,9 @@ def load(folder: str | Path, *, classes: Iterable[type] = ()) -> Result:
         )
 
 
-def _read_posterior(path: Path, classes: tuple[type, ...]) -> tuple[Posterior, FinalCheck | None]:
+def _read_posterior(path: Path, own: dict[str, type]) -> tuple[Posterior, FinalCheck | None]:
     """The posterior, and the final check if there was one."""
-    parts = read_value(path, classes)
+    parts = read_value(path, own)
     with reading(path):
         posterior, check = parts["posterior"], parts["check"]
         if not isinstance(posterior, Posterior) or not isinstance(check, FinalCheck | None):

@@ -60,12 +60,9 @@ def encode(value: Any, where: str = "value", arrays: dict[str, np.ndarray] | Non
         fields = {**dict(zip(names, leaves, strict=True)), **settings}
         return {"support": type(value).__name__, "fields": encode(fields, where, arrays)}
     if isinstance(value, eqx.Module) or (isinstance(value, tuple) and hasattr(value, "_fields")):
-        name = _class_name(type(value), where)
-        fields = {n: getattr(value, n) for n in _declared(type(value))}
-        return {
-            "class": name,
-            **{n: encode(field, f"{where}.{n}", arrays) for n, field in fields.items()},
-        }
+        names = _declared(type(value))
+        fields = {n: encode(getattr(value, n), f"{where}.{n}", arrays) for n in names}
+        return {"class": _class_name(type(value), where), **fields}
     for name, function in FUNCTIONS.items():
         if value is function:
             return {"function": name}
@@ -76,7 +73,7 @@ def encode(value: Any, where: str = "value", arrays: dict[str, np.ndarray] | Non
 
 
 def decode(
-    data: Any, arrays: Mapping[str, np.ndarray] | None = None, classes: Iterable[type] = ()
+    data: Any, arrays: Mapping[str, np.ndarray] | None = None, own: Mapping[str, type] | None = None
 ) -> Any:
     """The value that ``encode`` was given, bit for bit.
 
@@ -86,15 +83,20 @@ def decode(
     Args:
         data: What ``encode`` returned.
         arrays: What it put into its ``arrays``.
-        classes: A user's own classes that the value holds.
+        own: A user's own classes that the value holds, from ``by_name``.
 
     Raises:
         LookupError, TypeError, ValueError, AttributeError: If the data are not of this form.
     """
+    return _decode(data, arrays or {}, {**(own or {}), **CLASSES})
+
+
+def by_name(classes: Iterable[type]) -> dict[str, type]:
+    """The argument ``classes`` of ``load`` and ``resume``, checked."""
     own = tuple(classes)
     if not all(isinstance(kind, type) for kind in own):
         raise TypeError(f"classes: expected a list of classes, got {list(own)!r}.")
-    return _decode(data, arrays or {}, {kind.__name__: kind for kind in own} | CLASSES)
+    return {kind.__name__: kind for kind in own}
 
 
 def write_value(path: Path, value: Any) -> None:
@@ -109,7 +111,7 @@ def write_value(path: Path, value: Any) -> None:
     write_arrays(path, {_TREE: np.array(json.dumps(tree, allow_nan=False)), **arrays})
 
 
-def read_value(path: Path, classes: Iterable[type] = ()) -> Any:
+def read_value(path: Path, own: Mapping[str, type] | None = None) -> Any:
     """Read what ``write_value`` wrote.
 
     Raises:
@@ -120,7 +122,7 @@ def read_value(path: Path, classes: Iterable[type] = ()) -> Any:
         tree = json.loads(str(arrays.pop(_TREE)))
     check_format(path, tree)
     with reading(path):
-        return decode(tree["value"], arrays, classes)
+        return decode(tree["value"], arrays, own)
 
 
 @contextmanager
@@ -128,8 +130,8 @@ def reading(path: Path) -> Iterator[None]:
     """Name the file in errors about its content."""
     try:
         yield
-    except (LookupError, TypeError, ValueError, AttributeError, NotImplementedError) as error:
-        reason = error if isinstance(error, ValueError | TypeError) else repr(error)
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        reason = repr(error) if isinstance(error, LookupError) else error
         raise ValueError(f"{path}: damaged, or not written by Pliant: {reason}") from error
 
 

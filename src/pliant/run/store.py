@@ -15,7 +15,7 @@ from pliant.problem.problem import Problem
 from pliant.run import folder as layout
 from pliant.run.failures import Failure
 from pliant.run.ledger import Ledger
-from pliant.run.serialise import decode, encode, read_value, reading, write_value
+from pliant.run.serialise import by_name, decode, encode, read_value, reading, write_value
 
 _KEPT = 3  # rounds whose states are kept, in case the newest one is damaged
 
@@ -56,7 +56,7 @@ class RunStore:
 
     def __init__(self, folder: Path, classes: Iterable[type] = ()):
         self.folder = folder
-        self._classes = tuple(classes)
+        self._own = by_name(classes)
         (folder / layout.ROUNDS).mkdir(parents=True, exist_ok=True)
         self._lock = lock(folder / layout.ROUNDS / layout.LOCK, folder)
         ledgers = (folder / layout.SIMULATIONS).glob("*")
@@ -103,7 +103,7 @@ class RunStore:
         layout.check_format(path, data)
         with reading(path):
             options = {name: data[name] for name in Plan._fields}
-            method = decode(options.pop("method"), classes=self._classes)
+            method = decode(options.pop("method"), own=self._own)
             stored = dict(data["problem"])
         for part, digest in _fingerprint(problem).items():
             if stored.get(part) != digest:
@@ -123,7 +123,7 @@ class RunStore:
             path = layout.round_file(self.folder, index)
             try:
                 with reading(path):
-                    progress = Progress(**read_value(path, self._classes))
+                    progress = Progress(**read_value(path, self._own))
                     if len(progress.rows) != index:
                         raise ValueError(f"not the state of round {index}.")
             except ValueError as error:
