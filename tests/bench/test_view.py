@@ -44,11 +44,12 @@ def test_the_live_view_names_what_runs_and_what_failed():
     view.started(RUNS[0])
     view.started(RUNS[1])
     view.ended(ended(RUNS[0], 5.0, failed=True), 1)
-    console = Console(file=io.StringIO(), width=120)
+    text = io.StringIO()
+    console = Console(file=text, width=120)
     console.print(view)
-    head, *_, last = console.file.getvalue().splitlines()
+    head, *_, last = text.getvalue().splitlines()
     assert head.startswith("1/3  0 finished  1 failed  1 running  about 10 s left")
-    assert RUNS[1].name in console.file.getvalue()
+    assert RUNS[1].name in text.getvalue()
     assert last.startswith(f"{RUNS[0].name}: ValueError: no")
 
 

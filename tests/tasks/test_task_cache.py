@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from pliant._files import cache_folder
 from pliant.tasks import cache, get
 from pliant.tasks.cache import cached
 
@@ -108,9 +109,9 @@ def test_folder_follows_the_environment(monkeypatch, tmp_path):
     monkeypatch.delenv("PLIANT_CACHE", raising=False)
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache.folder() == tmp_path / "pliant"
+    assert cache_folder() == tmp_path / "pliant"
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert cache.folder().parts[-2:] == (".cache", "pliant")
+    assert cache_folder().parts[-2:] == (".cache", "pliant")
 
 
 def test_references_are_stored_with_all_they_depend_on(folder):

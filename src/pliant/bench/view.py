@@ -3,7 +3,6 @@
 import sys
 import time
 from types import TracebackType
-from typing import Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -42,7 +41,7 @@ class View:
             else None
         )
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "View":
         if self._live is not None:
             self._live.start()
         return self

@@ -31,10 +31,11 @@ def main() -> None:
 _NO_VALUE = " "  # typer would write <bool> behind a flag
 
 
-def _print_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> bool:
     if wanted:
         typer.echo(f"pliant {pliant.__version__}")
         raise typer.Exit
+    return wanted
 
 
 @app.callback(

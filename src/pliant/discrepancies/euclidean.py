@@ -54,7 +54,7 @@ class Euclidean(AbstractDiscrepancy):
         check_same_features(rows, state.mean[None])
 
         def distances(rows, ok):
-            errors = jnp.where(ok[..., None], rows - state.mean, 0)
+            errors = jnp.where(ok[..., None], rows - state.mean[None, None], 0)
             n = jnp.maximum(ok.sum(1), 1)
             return jnp.square(errors.sum(1) / n[:, None]).sum(-1)
 

@@ -29,7 +29,7 @@ class Measurement(eqx.Module):
     noise: Float[np.ndarray, " S"]
     """Squared standard errors of the first S distances, from split halves of their draws; single
     ones are rough and can be negative, their mean is not."""
-    influences: Float[np.ndarray, "S N"]
+    influences: Float[np.ndarray, "I N"]
     """How distances of the first S parameters change with the observations' weights, if asked."""
     usable: float
     """The share of draws that could be used."""
@@ -225,7 +225,7 @@ def _measure_halves(
 
 def _squared_error(
     whole: Float[np.ndarray, " S"], a: Float[np.ndarray, " S"], b: Float[np.ndarray, " S"]
-) -> Float[np.ndarray, " S"]:
+) -> Float[np.ndarray, " finite"]:
     """Squared standard errors of the distances ``whole`` of sets whose halves have a and b.
 
     A distance from M draws has a variance ``u / M + v / M^2``. Then ``(a - b)^2 / 4`` has the mean

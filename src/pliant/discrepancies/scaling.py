@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Num
 
 Discrepancy = TypeVar("Discrepancy")
 
@@ -38,7 +38,7 @@ def as_divisors(scale: Any) -> Array | None:
 
 
 def as_rows(
-    x: Float[Array, "*lead_event"], lead: int, scale: Float[Array, " d"] | None
+    x: Num[Array, "*lead_event"], lead: int, scale: Float[Array, " d"] | None
 ) -> Float[Array, "*lead d"]:
     """Events flattened to ``d`` features, each divided by its divisor.
 
@@ -61,10 +61,10 @@ def as_rows(
             f"scale: expected {rows.shape[-1]} divisors, one for each feature of an event of "
             f"shape {x.shape[lead:]}, got {scale.size}."
         )
-    return rows / scale.astype(rows.dtype)
+    return rows / jnp.expand_dims(scale.astype(rows.dtype), range(lead))
 
 
-def check_same_features(x: Float[Array, "K M d"], observed: Float[Array, "N d"]) -> None:
+def check_same_features(x: Float[Array, "K M d"], observed: Float[Array, "N e"]) -> None:
     """Raise a ``ValueError`` unless simulated and observed events have as many features."""
     if x.shape[-1] != observed.shape[-1]:
         raise ValueError(

@@ -34,7 +34,9 @@ class View(eqx.Module):
 
     def __call__(self, seen: Float[Array, "*batch c"]) -> Float[Array, "*batch c"]:
         """Centred and scaled parameters."""
-        return (seen - self.centre) / self.spread
+        batch = range(seen.ndim - 1)
+        centre, spread = (jnp.expand_dims(a, batch) for a in (self.centre, self.spread))
+        return (seen - centre) / spread
 
 
 def view_of(seen: Float[np.ndarray, "K c"]) -> View:

@@ -20,9 +20,11 @@ class Squash(eqx.Module):
     centre: Float[Array, " d"]
     spread: Float[Array, " d"]
 
-    def __call__(self, x: Float[Array, "*batch d"]) -> Float[Array, "*batch d"]:
+    def __call__(self, x: Float[Array | np.ndarray, "*batch d"]) -> Float[Array, "*batch d"]:
         """The features of any batch of flattened observations."""
-        ratio = (x - self.centre) / self.spread
+        batch = range(x.ndim - 1)
+        centre, spread = (jnp.expand_dims(a, batch) for a in (self.centre, self.spread))
+        ratio = (x - centre) / spread
         size = jnp.abs(ratio)
         beyond = jnp.maximum(size - _LINEAR, 0.0)
         return jnp.sign(ratio) * (jnp.minimum(size, _LINEAR) + jnp.log1p(beyond))
