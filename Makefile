@@ -1,10 +1,11 @@
-# Two commands matter: `make demo` and `make test`. Both build .venv first, from Python 3.11 alone.
-PYTHON ?= python3.11
+# `make demo` runs an example, `make check` answers within two minutes, `make test` is everything.
+# Each builds .venv first, with the first of these that is Python 3.11 or later; PYTHON=... chooses.
+PYTHON ?= python3 python3.11 python3.12 python3.13
 BIN := .venv/bin
 
-.PHONY: demo test lint types unit bench-smoke clean
+.PHONY: demo test check lint types unit bench-smoke clean
 
-demo: .venv/ready
+demo: .venv/run
 	rm -rf runs/demo
 	$(BIN)/pliant run slcp --n-obs 100 --out runs/demo
 
@@ -12,11 +13,11 @@ test: lint  # the type checker has a core to spare while tests wait for each oth
 	$(MAKE) -j2 types unit
 	$(MAKE) bench-smoke
 
-lint: .venv/ready
+lint: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: .venv/ready
+types: .venv/dev
 	$(BIN)/basedpyright
 
 # Most tests wait for the compiler, which is three times as fast without optimisation and with its
@@ -26,23 +27,38 @@ FAST := $(XLA)=0 --xla_cpu_use_fusion_emitters=false
 LONG := tests/test_accuracy.py tests/methods/test_pli.py
 PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-unit: .venv/ready
+unit: .venv/dev
 	XLA_FLAGS="$(XLA)=1" $(PYTEST) $(LONG)
 	XLA_FLAGS="$(FAST)" $(PYTEST) $(addprefix --ignore=,$(LONG))
 
 # A tiny grid of runs, its table and its figures; the tests have compiled most of it.
 bench-smoke: export XLA_FLAGS = $(FAST)
 bench-smoke: export JAX_COMPILATION_CACHE_DIR = .pytest_cache/compiled
-bench-smoke: .venv/ready
+bench-smoke: .venv/dev
 	rm -rf bench/smoke
 	$(BIN)/pliant bench run smoke --out bench/smoke --workers 2
 	$(BIN)/pliant bench collect bench/smoke
 	$(BIN)/pliant bench figures bench/smoke
 
-.venv/ready: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[arviz,bench,dev]'
+# A Python fits if it is new enough and can build a virtual environment that has pip.
+NEW := import sys; sys.exit(sys.version_info < (3, 11))
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable
+
+.venv/run: pyproject.toml constraints.txt
+	@$(BIN)/python -c 'import pip; $(NEW)' 2> /dev/null && exit; new=; \
+	for python in $(PYTHON); do \
+		$$python -c '$(NEW)' 2> /dev/null || continue; new=$$python; \
+		$$python -c 'import ensurepip, venv' 2> /dev/null || continue; \
+		echo "$$python -m venv .venv"; exec $$python -m venv --clear .venv; \
+	done; \
+	if [ "$$new" ]; then echo "$$new has no venv or ensurepip: install them (Debian and Ubuntu: apt install python3-venv)"; \
+	else echo "Pliant needs Python 3.11 or later, found none of: $(PYTHON). Install one or give make PYTHON=/path/to/python"; \
+	fi >&2; exit 1
+	$(INSTALL) .
+	touch $@
+
+.venv/dev: .venv/run
+	$(INSTALL) '.[arviz,bench,dev]'
 	touch $@
 
 clean:

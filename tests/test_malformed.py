@@ -24,6 +24,8 @@ from pliant.densities.gaussian import GaussianDensity
 from pliant.problem.prior import read_prior
 from pliant.run.posterior import Posterior
 
+pytestmark = pytest.mark.wrong_types
+
 # --- Values that are wrong ---------------------------------------------------------------------
 
 TEXT = st.text(max_size=5)

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -99,7 +101,8 @@ def test_lines_are_the_means_of_the_table_one_colour_a_method(results):
         ]
         np.testing.assert_allclose(axes.lines[index].get_ydata(), [row["mean"] for row in rows])
         assert axes.lines[index].get_color() == line_style(method, [])["color"]
-        ends = axes.collections[index].get_segments()
+        lines: Any = axes.collections[index]
+        ends = lines.get_segments()
         np.testing.assert_allclose(
             [(low[1], high[1]) for low, high in ends], [(row["low"], row["high"]) for row in rows]
         )

@@ -89,9 +89,12 @@ def whole(source, tmp_path_factory):
 class InThisProcess(AbstractPool):
     """No workers at all: compiled code of the tests is shared."""
 
-    size = 1
     started = ()
     outcomes = ()
+
+    @property
+    def size(self):
+        return 1
 
     def start(self, waiting):
         if self.outcomes or not waiting:

@@ -1,6 +1,7 @@
 import hashlib
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -81,7 +82,7 @@ def test_lists_of_options_are_varied_and_single_values_are_not():
         {"epsilon": 1.0, "partition": 7},
     ]
     assert all(run.options["rounds"] == 4 and run.snapshots == 20 for run in runs)
-    methods = [run.built_method for run in runs]
+    methods: list[Any] = [run.built_method for run in runs]
     assert [method.schedule.epsilon for method in methods] == [0.5, 0.5, 1.0, 1.0]
     assert [method.partition and method.partition.n_sets for method in methods] == [None, 7] * 2
 

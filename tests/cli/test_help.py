@@ -62,7 +62,9 @@ def test_help_states_the_defaults_that_the_method_has():
         assert method.n_particles == 1000
         assert method.resolved(SimpleNamespace(n_obs=10)).n_draws == 10
     assert stated["--epsilon"] == "1.0; with pli-paper 0.5"
-    assert (usual.schedule.epsilon, pliant.PLI.paper(10).schedule.epsilon) == (1.0, 0.5)
+    assert isinstance(usual.schedule, pliant.TrustRegion)
+    assert isinstance(paper := pliant.PLI.paper(10).schedule, pliant.TrustRegion)
+    assert (usual.schedule.epsilon, paper.epsilon) == (1.0, 0.5)
     assert stated["--discrepancy"] == "mmd; with pli-accurate likelihood-kl"
     assert isinstance(accurate.discrepancy, pliant.LikelihoodKL)
     assert isinstance(usual.discrepancy, pliant.MMD)

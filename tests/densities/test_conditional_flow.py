@@ -55,7 +55,7 @@ def test_it_integrates_to_one_and_agrees_with_its_samples(flow, condition):
 
 def test_another_view_of_the_condition_is_the_same_density(flow):
     rng = np.random.default_rng(0)
-    factor, shift = np.array([0.5, 2.0, 1.5]), np.array([0.3, -1.0, 0.0])
+    factor, shift = jnp.array([0.5, 2.0, 1.5]), jnp.array([0.3, -1.0, 0.0])
     y = rng.normal(size=(2, 50)).astype(np.float32)
     condition = rng.normal(size=(3, 50)).astype(np.float32)
     moved = flow.with_condition(factor, shift)

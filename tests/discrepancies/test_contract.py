@@ -104,7 +104,7 @@ def test_equal_distributions_are_near_and_shifted_ones_are_far(discrepancy):
 def test_too_few_usable_draws_are_infinitely_far(discrepancy):
     x, _, observed = sets()
     few = discrepancy.min_draws
-    ok = jnp.arange(12) < jnp.array([0, few - 1, few, few + 1, 12])[:, None]
+    ok = jnp.arange(12)[None] < jnp.array([0, few - 1, few, few + 1, 12])[:, None]
     distances = measure(discrepancy, observed, jnp.where(ok[..., None], x, jnp.nan), ok)
     assert np.isposinf(distances[:2]).all()
     assert np.isfinite(distances[2:]).all()
@@ -189,7 +189,7 @@ def test_scale_divides_the_features(discrepancy):
     x, ok, observed = sets()
     divisors = jnp.array([0.5, 2.0, 10.0])
     scaled = discrepancy.with_scale(divisors)
-    by_hand = measure(discrepancy, observed / divisors, x / divisors, ok)
+    by_hand = measure(discrepancy, observed / divisors[None], x / divisors[None, None], ok)
     np.testing.assert_allclose(measure(scaled, observed, x, ok), by_hand, **ROUNDING)
 
 

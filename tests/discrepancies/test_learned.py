@@ -37,7 +37,7 @@ PROBLEM = pliant.Problem(PRIOR, simulator, OBSERVED)
 
 def learned(kind, problem, rounds=2, n_particles=1000):
     """The state after some rounds at the prior."""
-    state = None
+    state, row = None, {}
     for index in range(rounds):
         z_key, sim_key, key = jax.random.split(jax.random.key(index), 3)
         z = problem.prior.sample(z_key, n_particles)

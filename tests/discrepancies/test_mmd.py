@@ -13,7 +13,7 @@ KEY = jax.random.key(0)
 def kernel_means(x, y, lengthscales):
     """Means of the kernel over pairs of two sets, or of different points of one set."""
     squared = np.square(x[:, None] - y[None]).sum(-1)
-    k = sum(np.exp(-squared / (2 * length)) for length in lengthscales)
+    k = np.sum([np.exp(-squared / (2 * length)) for length in lengthscales], axis=0)
     return (k.sum() - np.trace(k)) / (k.size - len(k)) if x is y else k.mean()
 
 

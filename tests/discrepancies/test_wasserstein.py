@@ -35,7 +35,7 @@ def plain_sinkhorn(x, y, epsilon):
     """The transport cost by Sinkhorn iterations on the potentials, in float64."""
     costs = squared_distances(x, y) / epsilon
     M, N = costs.shape
-    g = np.zeros(N)
+    f, g = np.zeros(M), np.zeros(N)
     for _ in range(1000):
         f = -logsumexp(g - costs, axis=1) - np.log(M)
         g = -logsumexp(f[:, None] - costs, axis=0) - np.log(N)

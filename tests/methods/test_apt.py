@@ -104,7 +104,7 @@ def test_the_atomic_loss_is_that_of_the_formula(result):
     density = result.posterior.density
     rng = np.random.default_rng(0)
     z, x = rng.normal(size=(1, 40)), rng.normal(size=(40, N, 1))
-    data = apt._Data(
+    data = apt._TrainingSets(
         z=jnp.asarray(z, float),
         features=jnp.asarray(x, float),
         log_prior=jnp.asarray(rng.normal(size=40), float),
@@ -130,7 +130,7 @@ def test_the_atomic_loss_is_that_of_the_formula(result):
 
 
 def test_held_out_pairs_are_never_trained_on():
-    data = apt._Data(
+    data = apt._TrainingSets(
         z=jnp.zeros((1, 200)),
         features=jnp.zeros((200, N, 1)),
         log_prior=jnp.zeros(200),

@@ -1,5 +1,7 @@
 """PLI on a small conjugate problem, and what it does when things go wrong."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -61,7 +63,8 @@ def test_a_calibrated_bandwidth_gives_the_width_of_the_resampled_mean(problem):
     method = small(rounds=14, n_particles=2000, n_draws=200, beta="calibrated")
     result = pliant.infer(problem, method, seed=0)
     assert result.history["beta"][0] == pytest.approx(0.05 / N)
-    assert result.method.resolved(problem).beta == "calibrated"
+    resolved: Any = result.method.resolved(problem)
+    assert resolved.beta == "calibrated"
     expected = np.asarray(problem.observed).std(axis=0) / N**0.5
     found = result.posterior.sample(20_000, seed=1)["mu"].std(axis=0)
     # one bandwidth for both coordinates, whose spreads differ; 2000 draws leave some per cent

@@ -54,7 +54,7 @@ def test_the_band_is_one_error_around_the_median():
     axes = panels(plot_history(rows(4)))["distance_median"]
     assert axes.get_yscale() == "log"
     (band,) = axes.collections
-    points = band.get_paths()[0].vertices
+    points = np.asarray(band.get_paths()[0].vertices)
     assert points[:, 1].max() == pytest.approx(0.31)
     assert points[:, 1].min() == pytest.approx(0.3 / 4 - 0.01)
 

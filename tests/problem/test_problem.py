@@ -188,6 +188,7 @@ def silent(key, theta):
         (lambda key, theta: key, "real numbers, got key"),
     ],
 )
+@pytest.mark.wrong_types
 def test_a_simulator_that_cannot_be_used_is_refused(function, message):
     with pytest.raises(TypeError, match=f"(?s)simulator: .*{message}"):
         problem(simulator=function)

@@ -1,4 +1,5 @@
 import dataclasses
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +27,7 @@ def problem():
     )
 
 
-def fitted(problem, budget, **options):
+def fitted(problem, budget, **options) -> Any:
     return pliant.PLI(**options).within_budget(problem, budget)
 
 
@@ -49,7 +50,7 @@ def test_what_is_given_stays(problem):
     both = {"n_particles": 40, "n_draws": 7}
     assert fitted(problem, 2000, **both) == pliant.PLI(**both)
     assert fitted(problem, 20_000, projection="i").reuse == 0
-    learned = pliant.PLI.accurate().within_budget(problem, 20_000)
+    learned: Any = pliant.PLI.accurate().within_budget(problem, 20_000)
     assert learned.rounds * learned.simulations_per_round(problem) <= 20_000
     assert learned.reuse == 0
     sampler = pliant.SMCABC()
@@ -72,7 +73,8 @@ def test_a_run_reports_the_budget_and_finds_the_parameters(problem):
     mu = result.posterior.sample(4000)["mu"]
     assert abs(mu.mean() - 2.0) < 0.3
     assert 0.03 < mu.std() < 0.3
-    assert result.history[-1]["ess"] > result.method.n_particles  # only with rounds before
+    method: Any = result.method
+    assert result.history[-1]["ess"] > method.n_particles  # only with rounds before
 
 
 # --- The mixture's weights ---------------------------------------------------------------------

@@ -27,7 +27,7 @@ import pliant
 import pliant.run.ledger
 
 cloudpickle.register_pickle_by_value(fault_runs)  # workers need not import JAX
-COMPILED = Path(__file__).parent.parent / ".pytest_cache" / "compiled"
+COMPILED = Path(__file__).parents[2] / ".pytest_cache" / "compiled"
 
 
 def samples(result):
@@ -129,7 +129,7 @@ def test_the_main_process_is_killed(reference, tmp_path):
         for number, kind in enumerate(["programs", "programs", "workers", "programs"]):
             folder = tmp_path / str(number)
             kills = 0 if number == 0 else 1 + (number == 1)  # the first one is undisturbed
-            status = None
+            status, family = None, []
             for attempt in range(kills + 1):
                 begun = (folder / "run.json").exists()
                 child = runs.start(kind=kind, folder=str(folder), resume=begun)

@@ -133,7 +133,7 @@ class Skewed(AbstractMeasuredDiscrepancy):
     """A user's own class."""
 
     power: float = eqx.field(static=True, default=1.0)
-    scale: None = None
+    scale: None = None  # pyright: ignore[reportIncompatibleVariableOverride]
     min_draws: ClassVar[int] = 1
 
     def prepare(self, observed):
@@ -155,6 +155,7 @@ def test_a_run_with_a_users_class_is_read_when_the_class_is_passed(tmp_path):
     )
 
 
+@pytest.mark.wrong_types
 def test_a_folder_must_be_a_path():
     with pytest.raises(TypeError, match="folder"):
         make().save(5)

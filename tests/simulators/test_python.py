@@ -199,6 +199,7 @@ def test_a_simulator_that_fails_everywhere_ends_the_run_soon():
     assert set(result.failures[0].parameters) == {"mu", "sigma"}
 
 
+@pytest.mark.wrong_types
 @pytest.mark.parametrize(
     ("options", "name"),
     [

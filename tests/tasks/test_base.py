@@ -79,6 +79,7 @@ def test_a_second_problem_is_compiled_with_the_first(task):
     assert hash(first) == hash(second)
 
 
+@pytest.mark.wrong_types
 @pytest.mark.parametrize(
     ("arguments", "error", "match"),
     [
@@ -113,6 +114,7 @@ def test_reference_has_the_form_of_posterior_samples(name):
         np.testing.assert_array_equal(samples[key], fresh[key].astype(np.float32))
 
 
+@pytest.mark.wrong_types
 @pytest.mark.parametrize("name", WITH_REFERENCE)
 def test_reference_refuses_bad_requests(name):
     task = tasks.get(name)
@@ -141,6 +143,7 @@ def test_unknown_names_list_the_known_ones(name, hint):
     assert hint in str(caught.value)
 
 
+@pytest.mark.wrong_types
 def test_a_name_is_a_string():
     with pytest.raises(TypeError, match="name"):
         tasks.get(3)  # pyright: ignore[reportArgumentType]

@@ -1,3 +1,5 @@
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -87,7 +89,8 @@ def test_each_sign_quadrant_holds_a_quarter(n_obs):
     # and the quadrants are alike: two-sample tests of every |t| between t3 > 0 and t3 < 0
     right = theta[:, 2] > 0
     for column in np.abs(theta).T:
-        assert stats.ks_2samp(column[right], column[~right]).pvalue > 0.002
+        test: Any = stats.ks_2samp(column[right], column[~right])
+        assert test.pvalue > 0.002
 
 
 def test_large_sets_have_the_asymptotic_spread():

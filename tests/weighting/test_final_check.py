@@ -20,7 +20,7 @@ from pliant.weighting.final_check import final_check
 def check_of(sd, n=4000):
     """Draws of N(0, sd), weighed for the target N(0.5, 1)."""
     z = np.random.default_rng(0).normal(0, sd, (n, 1))
-    return final_check(z, (stats.norm(0.5, 1).logpdf(z) - stats.norm(0, sd).logpdf(z))[:, 0])
+    return final_check(z, (stats.norm.logpdf(z, 0.5, 1) - stats.norm.logpdf(z, 0, sd))[:, 0])
 
 
 def result_of(check):

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
@@ -50,7 +52,9 @@ def test_trust_region_maximises_the_papers_dual():
         mean = np.log(np.mean(np.exp(scaled - scaled.max()))) + scaled.max()
         return eta * epsilon + (1 + eta) * mean
 
-    best = minimize_scalar(minus_dual, bounds=(0, 15), method="bounded", options={"xatol": 1e-9})
+    best: Any = minimize_scalar(
+        minus_dual, bounds=(0, 15), method="bounded", options={"xatol": 1e-9}
+    )
     eta = TrustRegion(epsilon).step(given, KERNEL, BETA, None).bandwidth / BETA - 1
     # the dual is flat at its maximum, so a minimiser finds it to about the root of its precision
     assert eta == pytest.approx(np.exp(best.x), rel=1e-3)
@@ -151,6 +155,7 @@ def test_effective_sample_size_is_met():
     assert EffectiveSampleSize(0.5).step(given, KERNEL, 1e6, None).bandwidth == 1e6
 
 
+@pytest.mark.wrong_types
 @pytest.mark.parametrize(
     ("make", "name"),
     [

@@ -3,7 +3,6 @@
 import sys
 import time
 from types import TracebackType
-from typing import Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -41,7 +40,7 @@ class GridDisplay:
             else None
         )
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "GridDisplay":
         if self._live is not None:
             self._live.start()
         return self

@@ -3,7 +3,6 @@
 import abc
 from pathlib import Path
 from types import TracebackType
-from typing import Self
 
 from pliant.bench.perform import RunOutcome
 from pliant.bench.plan import Run
@@ -36,7 +35,7 @@ class AbstractPool(abc.ABC):
     def close(self) -> None:
         """End the workers, even in the middle of a run."""
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "AbstractPool":
         return self
 
     def __exit__(

@@ -27,10 +27,11 @@ def main() -> None:
     app(prog_name="pliant")
 
 
-def _print_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> bool:
     if wanted:
         typer.echo(f"pliant {pliant.__version__}")
         raise typer.Exit
+    return wanted
 
 
 @app.callback(

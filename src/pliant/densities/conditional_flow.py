@@ -55,7 +55,7 @@ def _moved(layer: Any, factor: Float[Array, " c"], shift: Float[Array, " c"]) ->
     return eqx.tree_at(
         lambda linear: (linear.weight, linear.bias),
         layer,
-        (layer.weight * factor, layer.bias + layer.weight @ shift),
+        (layer.weight * factor[None], layer.bias + layer.weight @ shift),
     )
 
 
@@ -140,7 +140,7 @@ class ConditionalFlow(eqx.Module):
             self,
             (
                 self.head.with_condition(factor, shift),
-                jnp.concatenate([hidden[:, :, :kept], condition * factor], axis=2),
+                jnp.concatenate([hidden[:, :, :kept], condition * factor[None, None]], axis=2),
                 self.flow.bias_1 + (condition @ shift)[:, :, None],
             ),
         )

@@ -201,8 +201,8 @@ def _pick(
 ) -> tuple[Array, ...]:
     """Left edge, width, bottom, height and end slopes of each value's bin, by masked sums."""
     bins = widths.shape[0]
-    index = jnp.arange(bins)[:, None, None]
-    here, before = index == bin_, index < bin_
+    index, own = jnp.arange(bins)[:, None, None], bin_[None]
+    here, before = index == own, index < own
     inner = index[1:]
 
     def total(mask: Array, values: Array) -> Array:
@@ -213,8 +213,8 @@ def _pick(
         total(here, widths),
         total(before, heights) - interval,
         total(here, heights),
-        total(inner == bin_, slopes) + (bin_ == 0),
-        total(inner == bin_ + 1, slopes) + (bin_ == bins - 1),
+        total(inner == own, slopes) + (bin_ == 0),
+        total(inner == own + 1, slopes) + (bin_ == bins - 1),
     )
 
 

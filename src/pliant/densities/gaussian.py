@@ -38,12 +38,13 @@ class GaussianDensity(AbstractModel):
     def draw(self, key: Key[Array, ""], n: int) -> tuple[Float[Array, "n dim"], Float[Array, " n"]]:
         """``mean + L noise``, all of weight one."""
         noise = jax.random.normal(key, (n, self.dim))
-        return self.mean + noise @ self.cholesky.T, jnp.zeros(n)
+        return self.mean[None] + noise @ self.cholesky.T, jnp.zeros(n)
 
     @eqx.filter_jit
     def log_prob(self, z: Float[Array, "n dim"]) -> Float[Array, " n"]:
         """Log densities of ``n`` points."""
-        white = jax.scipy.linalg.solve_triangular(self.cholesky, (z - self.mean).T, lower=True)
+        centred = z - self.mean[None]
+        white = jax.scipy.linalg.solve_triangular(self.cholesky, centred.T, lower=True)
         constant = 0.5 * self.dim * jnp.log(2 * jnp.pi) + jnp.sum(self.log_diagonal)
         return -0.5 * jnp.sum(white**2, axis=0) - constant
 

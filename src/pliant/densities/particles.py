@@ -41,15 +41,15 @@ class KernelMixture(AbstractDensity):
     def log_prob(self, z: Float[Array, "n dim"]) -> Float[Array, " n"]:
         """Log densities of ``n`` points."""
         centre = self.weights @ self.z
-        white = self._whiten(self.z - centre)
+        white = self._whiten(self.z - centre[None])
         log_weights = jnp.log(self.weights)
 
         def one(point: Float[Array, " dim"]) -> Float[Array, ""]:
-            return jax.nn.logsumexp(log_weights - 0.5 * jnp.sum((point - white) ** 2, axis=1))
+            return jax.nn.logsumexp(log_weights - 0.5 * jnp.sum((point[None] - white) ** 2, axis=1))
 
         log_det = jnp.sum(jnp.log(jnp.diag(self.cholesky)))
         constant = 0.5 * self.dim * jnp.log(2 * jnp.pi) + log_det
-        return jax.lax.map(one, self._whiten(z - centre), batch_size=_BLOCK) - constant
+        return jax.lax.map(one, self._whiten(z - centre[None]), batch_size=_BLOCK) - constant
 
     def _whiten(self, z: Float[Array, "n dim"]) -> Float[Array, "n dim"]:
         return jax.scipy.linalg.solve_triangular(self.cholesky, z.T, lower=True).T

@@ -39,12 +39,13 @@ class FlowDensity(AbstractModel):
     def draw(self, key: Key[Array, ""], n: int) -> tuple[Float[Array, "n dim"], Float[Array, " n"]]:
         """Normal noise through the inverse flow, all of weight one."""
         x, _ = self.flow.inverse(jax.random.normal(key, (self.dim, n)))
-        return self.mean + x.T @ self.factor.T, jnp.zeros(n)
+        return self.mean[None] + x.T @ self.factor.T, jnp.zeros(n)
 
     @eqx.filter_jit
     def log_prob(self, z: Float[Array, "n dim"]) -> Float[Array, " n"]:
         """Log densities of ``n`` points."""
-        x = jax.scipy.linalg.solve_triangular(self.factor, (z - self.mean).T, lower=True)
+        centred = z - self.mean[None]
+        x = jax.scipy.linalg.solve_triangular(self.factor, centred.T, lower=True)
         return flow_log_prob(self.flow, x) - jnp.sum(jnp.log(jnp.diag(self.factor)))
 
 

@@ -49,7 +49,7 @@ class Euclidean(AbstractMeasuredDiscrepancy):
         check_same_features(rows, prepared.mean[None])
 
         def distances(rows, ok):
-            errors = jnp.where(ok[..., None], rows - prepared.mean, 0)
+            errors = jnp.where(ok[..., None], rows - prepared.mean[None, None], 0)
             n = jnp.maximum(ok.sum(1), 1)
             return jnp.square(errors.sum(1) / n[:, None]).sum(-1)
 

@@ -73,7 +73,7 @@ def _median_squared_distance(points: Float[Array, "N d"]) -> Float[Array, ""]:
     N, d = points.shape
 
     def add(f, total):  # one feature at a time, so that memory does not grow with their number
-        return total + jnp.square(points[:, None, f] - points[:, f])
+        return total + jnp.square(points[:, None, f] - points[None, :, f])
 
     squared = jax.lax.fori_loop(0, d, add, jnp.zeros((N, N), points.dtype))
     return jnp.nanmedian(jnp.where(jnp.eye(N, dtype=bool), jnp.nan, squared))

@@ -269,7 +269,7 @@ def _halves(n_draws: int) -> tuple[slice, slice]:
 
 def _squared_errors(
     whole: Float[np.ndarray, " S"], a: Float[np.ndarray, " S"], b: Float[np.ndarray, " S"]
-) -> Float[np.ndarray, " F"]:
+) -> Float[np.ndarray, " finite"]:
     """Squared standard errors of the distances ``whole`` of sets whose halves have a and b.
 
     A distance from M draws has a variance ``u / M + v / M^2``. Then ``(a - b)^2 / 4`` has the mean

@@ -71,7 +71,7 @@ def observed_pairs(kernel: Kernel, points: Float[Array, "N d"]) -> ObservedPairs
     N, d = points.shape
     by_differences = d <= _FEATURES_BY_DIFFERENCES
     centre = jnp.zeros(d, points.dtype) if by_differences else points.mean(0)
-    points = points - centre
+    points = points - centre[None]
     zero = jnp.zeros((), points.dtype)
     if N == 1:
         return ObservedPairs(points, centre, kernel(zero), zero)
@@ -97,7 +97,7 @@ def u_statistic(
     def sums(x, ok):
         w = ok.astype(x.dtype)
         # Zero, so that NaN in an unusable draw counts for nothing.
-        x = jnp.where(ok[..., None], x - observed.centre, 0)
+        x = jnp.where(ok[..., None], x - observed.centre[None, None], 0)
         across = sums_across(kernel, x, w, points, offset=offset)
         return across, sums_within(kernel, x, w, offset=offset)
 
@@ -122,7 +122,7 @@ def observation_means(
 
     def one(pair):
         x, ok = pair
-        x = jnp.where(ok[:, None], x - observed.centre, 0)
+        x = jnp.where(ok[:, None], x - observed.centre[None], 0)
         values = kernel(_squared_by_product(x, observed.points))
         return jnp.where(ok[:, None], values, 0).sum(0) / ok.sum()
 
@@ -194,7 +194,7 @@ def sums_within(
             start = step * wide
             others, w_others = (lax.dynamic_slice_in_dim(a, start, wide, 1) for a in (x, w))
             values = kernel(_squared_by_product(x, others)) - offset
-            itself = jnp.arange(M)[:, None] == start + jnp.arange(wide)
+            itself = jnp.arange(M)[None, :, None] == start + jnp.arange(wide)[None, None]
             return total + jnp.einsum("bij,bj->bi", jnp.where(itself, 0, values), w_others)
 
         steps = M // wide
@@ -207,10 +207,11 @@ def _squared(xs, ys) -> Array:
 
 
 def _squared_by_product(
-    x: Float[Array, "*B M d"], y: Float[Array, "*B N d"]
+    x: Float[Array, "*B M d"], y: Float[Array, "*C N d"]
 ) -> Float[Array, "*B M N"]:
-    x_squared, y_squared = jnp.square(x).sum(-1), jnp.square(y).sum(-1)
-    return jnp.maximum(x_squared[..., :, None] + y_squared[..., None, :] - 2 * x @ y.mT, 0)
+    x_squared, y_squared = jnp.square(x).sum(-1)[..., None], jnp.square(y).sum(-1)[..., None, :]
+    y_squared = jnp.expand_dims(y_squared, range(x.ndim - y.ndim))  # one y may stand for all sets
+    return jnp.maximum(x_squared + y_squared - 2 * x @ y.mT, 0)
 
 
 def _in_groups(

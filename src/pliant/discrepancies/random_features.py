@@ -38,7 +38,7 @@ class RandomFeatureState(eqx.Module):
     """The same for all parameters and rounds."""
     weights: Float[Array, " F"]
     """Features of one lengthscale share a weight of one."""
-    waves: Float[Array, "N 2F"]
+    waves: Float[Array, "N W"]
     """Cosines and sines of the observations."""
 
 
@@ -101,13 +101,13 @@ class RandomFeatureMMD(AbstractWeighableDiscrepancy):
         own = np.arange(self.n_features) % len(lengthscales)
         weights = 1 / np.bincount(own)[own]
         normal = jax.random.normal(jax.random.key(self.seed), (points.shape[1], self.n_features))
-        frequencies = (normal / jnp.sqrt(lengthscales[own])).astype(points.dtype)
+        frequencies = (normal / jnp.sqrt(lengthscales[own])[None]).astype(points.dtype)
         centre = points.mean(0)
         return RandomFeatureState(
             centre=centre,
             frequencies=frequencies,
             weights=jnp.asarray(weights, points.dtype),
-            waves=jnp.concatenate(_waves(points - centre, frequencies), axis=-1),
+            waves=jnp.concatenate(_waves(points - centre[None], frequencies), axis=-1),
         )
 
     @eqx.filter_jit
@@ -120,14 +120,15 @@ class RandomFeatureMMD(AbstractWeighableDiscrepancy):
         N = prepared.waves.shape[0]
 
         def squared(m):
-            return jnp.sum(jnp.square(m) * weights, axis=-1)
+            own_weights = jnp.expand_dims(weights, range(m.ndim - 1))
+            return jnp.sum(jnp.square(m) * own_weights, axis=-1)
 
         excess_y = (own - squared(mean_y)) / (N - 1) if N > 1 else 0.0
 
         def distances(rows, ok):
             m, n = _mean_waves(prepared, rows, ok)
             excess_x = (own - squared(m)) / (n - 1)
-            return jnp.where(n >= 2, squared(m - mean_y) - excess_x - excess_y, jnp.inf)
+            return jnp.where(n >= 2, squared(m - mean_y[None]) - excess_x - excess_y, jnp.inf)
 
         return self._map(distances, prepared, x, ok), {}
 
@@ -137,7 +138,7 @@ class RandomFeatureMMD(AbstractWeighableDiscrepancy):
     ) -> Float[Array, "K N"]:
         """Minus twice the mean kernel of an observation with a set's draws; see the base class."""
         means = self._map(lambda rows, ok: _mean_waves(prepared, rows, ok)[0], prepared, x, ok)
-        return -2 * (means * jnp.tile(prepared.weights, 2)) @ prepared.waves.T
+        return -2 * (means * jnp.tile(prepared.weights, 2)[None]) @ prepared.waves.T
 
     def _map(
         self,
@@ -155,9 +156,9 @@ class RandomFeatureMMD(AbstractWeighableDiscrepancy):
 
 def _mean_waves(
     state: RandomFeatureState, rows: Float[Array, "B M d"], ok: Bool[Array, "B M"]
-) -> tuple[Float[Array, "B 2F"], Float[Array, " B"]]:
+) -> tuple[Float[Array, "B W"], Float[Array, " B"]]:
     """The mean features of every set's usable draws, and how many there are."""
-    waves = _waves(jnp.where(ok[..., None], rows - state.centre, 0), state.frequencies)
+    waves = _waves(jnp.where(ok[..., None], rows - state.centre[None, None], 0), state.frequencies)
     n = ok.sum(1).astype(rows.dtype)
     shares = ok / jnp.maximum(n, 1)[:, None]
     return jnp.concatenate([jnp.einsum("bm,bmf->bf", shares, w) for w in waves], axis=-1), n

@@ -64,8 +64,8 @@ class SlicedWasserstein(AbstractMeasuredDiscrepancy):
         centre = points.mean(0)
         shape = (points.shape[1], self.n_projections)
         directions = jax.random.normal(jax.random.key(self.seed), shape, points.dtype)
-        directions /= jnp.linalg.norm(directions, axis=0)
-        quantiles = sort_columns((points - centre) @ directions)
+        directions /= jnp.linalg.norm(directions, axis=0, keepdims=True)
+        quantiles = sort_columns((points - centre[None]) @ directions)
         return SlicedWassersteinState(centre, directions, quantiles)
 
     @eqx.filter_jit
@@ -83,7 +83,7 @@ class SlicedWasserstein(AbstractMeasuredDiscrepancy):
             raise ValueError(f"x: expected M * N below 2**31, got M = {M} draws and N = {N}.")
 
         def distance(rows, ok):
-            projected = (rows - prepared.centre) @ prepared.directions
+            projected = (rows - prepared.centre[None]) @ prepared.directions
             quantiles = sort_columns(jnp.where(ok[:, None], projected, jnp.inf))
             i, j, width = merged_steps(ok.sum(), M, N)
             return (width @ jnp.square(quantiles[i] - prepared.quantiles[j])).mean()
@@ -95,7 +95,7 @@ class SlicedWasserstein(AbstractMeasuredDiscrepancy):
 
 def merged_steps(
     n: Int[Array, ""], M: int, N: int
-) -> tuple[Int[Array, " M+N"], Int[Array, " M+N"], Float[Array, " M+N"]]:
+) -> tuple[Int[Array, " steps"], Int[Array, " steps"], Float[Array, " steps"]]:
     """The steps of two quantile functions at once, of ``n`` (at most ``M``) and ``N`` values.
 
     Levels are counted in units of ``1 / (n N)``, so that they are whole numbers and equal levels

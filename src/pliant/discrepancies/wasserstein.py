@@ -96,7 +96,7 @@ class Wasserstein(AbstractMeasuredDiscrepancy):
         """Centre the observations, and fix the regularisation by their spread."""
         points = as_rows(observed, 1, self.scale)
         centre = points.mean(0)
-        centred = points - centre
+        centred = points - centre[None]
         # The mean of |y_i - y_j|^2 over i != j is twice the sum of the features' variances.
         spread = 2 * jnp.square(centred).sum() / max(1, points.shape[0] - 1)
         epsilon = jnp.where(spread > 0, self.regularisation * spread, 1)
@@ -112,9 +112,9 @@ class Wasserstein(AbstractMeasuredDiscrepancy):
 
         def cost(rows, ok):
             weights = ok / jnp.maximum(ok.sum(), 1)
-            rows = jnp.where(ok[:, None], rows - prepared.centre, 0)
+            rows = jnp.where(ok[:, None], rows - prepared.centre[None], 0)
             shift = weights @ rows
-            rows = jnp.where(ok[:, None], rows - shift, 0)
+            rows = jnp.where(ok[:, None], rows - shift[None], 0)
             costs = _squared_distances(rows, prepared.observed) / prepared.epsilon
             plan, converged = sinkhorn_plan(
                 costs, weights, tolerance=self.tolerance, max_iterations=self.max_iterations
@@ -198,5 +198,5 @@ def sinkhorn_plan(
 
 
 def _squared_distances(x: Float[Array, "M d"], y: Float[Array, "N d"]) -> Float[Array, "M N"]:
-    squared = jnp.square(x).sum(1)[:, None] + jnp.square(y).sum(1) - 2 * x @ y.T
+    squared = jnp.square(x).sum(1)[:, None] + jnp.square(y).sum(1)[None] - 2 * x @ y.T
     return jnp.maximum(squared, 0)

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Bool, Float, Key, Num
 
 from pliant.problem.problem import Problem
 from pliant.problem.space import constrain_all
@@ -52,7 +52,9 @@ def as_divisors(scale: Any) -> Array | None:
     return jnp.asarray(values)
 
 
-def as_rows(x: Array, lead: int, scale: Float[Array, " d"] | None) -> Float[Array, "*lead d"]:
+def as_rows(
+    x: Num[Array | np.ndarray, "*lead_event"], lead: int, scale: Float[Array, " d"] | None
+) -> Float[Array, "*lead d"]:
     """Events flattened to ``d`` features, each divided by its divisor.
 
     Args:
@@ -74,7 +76,7 @@ def as_rows(x: Array, lead: int, scale: Float[Array, " d"] | None) -> Float[Arra
             f"scale: expected {rows.shape[-1]} divisors, one for each feature of an event of "
             f"shape {x.shape[lead:]}, got {scale.size}."
         )
-    return rows / scale.astype(rows.dtype).reshape((1,) * lead + (-1,))
+    return rows / jnp.expand_dims(scale.astype(rows.dtype), range(lead))
 
 
 def check_same_features(x: Float[Array, "K M d"], observed: Float[Array, "N e"]) -> None:
@@ -166,7 +168,7 @@ class Squash(eqx.Module):
     centre: Float[Array, " d"]
     spread: Float[Array, " d"]
 
-    def __call__(self, x: Float[Array, "*batch d"]) -> Float[Array, "*batch d"]:
+    def __call__(self, x: Float[Array | np.ndarray, "*batch d"]) -> Float[Array, "*batch d"]:
         """The features of any batch of flattened observations."""
         ratio = _standardised(x, self.centre, self.spread)
         size = jnp.abs(ratio)
@@ -231,8 +233,7 @@ def fit_standardise(rows: Float[np.ndarray, "K c"]) -> Standardise:
 
 
 def _standardised(
-    x: Float[Array, "*batch d"], centre: Float[Array, " d"], spread: Float[Array, " d"]
+    x: Float[Array | np.ndarray, "*batch d"], centre: Float[Array, " d"], spread: Float[Array, " d"]
 ) -> Float[Array, "*batch d"]:
-    x = jnp.asarray(x)
-    lead = (1,) * (x.ndim - 1)
-    return (x - centre.reshape(*lead, -1)) / spread.reshape(*lead, -1)
+    batch = range(x.ndim - 1)
+    return (x - jnp.expand_dims(centre, batch)) / jnp.expand_dims(spread, batch)

@@ -75,10 +75,9 @@ class Space(eqx.Module):
 
     def contains(self, theta: PyTree) -> bool:
         """Whether every entry of one parameter or of a batch lies on its support."""
-        return all(
-            bool(np.all(np.asarray(support(jnp.asarray(leaf)))))
-            for support, leaf in zip(self.supports, self.leaves(theta), strict=True)
-        )
+        pairs = zip(self.supports, self.leaves(theta), strict=True)
+        with jax.numpy_rank_promotion("allow"):  # numpyro's bounds have no axis for a batch
+            return all(bool(np.all(support(jnp.asarray(leaf)))) for support, leaf in pairs)
 
     def read(self, theta: Any) -> tuple[PyTree, tuple[int, ...]]:
         """Check a parameter, or a batch of them, that a user wrote.
@@ -199,10 +198,8 @@ def standardised(space: Space, theta: PyTree) -> Space:
 
     Median and half the 16-84 % range: heavy tails do not matter.
     """
-    u = (
-        np.asarray(jax.jit(jax.vmap(space.unconstrain))(theta)) * np.asarray(space.scale)
-        + space.loc
-    )
+    z = np.asarray(jax.jit(jax.vmap(space.unconstrain))(theta))
+    u = z * np.asarray(space.scale) + np.asarray(space.loc)
     low, mid, high = np.quantile(u, [0.16, 0.5, 0.84], axis=0)
     scale = np.where(high > low, (high - low) / 2, 1.0)
     return eqx.tree_at(

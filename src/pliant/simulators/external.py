@@ -4,7 +4,7 @@ import abc
 import dataclasses
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -80,7 +80,7 @@ class AbstractExternalSimulator(AbstractSimulator):
     def own_pool(self, workers: int) -> tuple[Callable[[], Executor], Callable[[], Any]]:
         """Workers of its own: what gives the executor, and what ends those under way."""
 
-    def expecting(self, event: tuple[int, ...]) -> Self:
+    def expecting(self, event: tuple[int, ...]) -> "AbstractExternalSimulator":
         """The same simulator, whose draws should have the shape ``event`` if it has no own."""
         return self if self.event is not None else dataclasses.replace(self, event=event)
 

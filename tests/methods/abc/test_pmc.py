@@ -1,5 +1,7 @@
 """PMC-ABC against the exact posterior, and its weights against the paper's formula."""
 
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
@@ -110,4 +112,5 @@ def test_rounds_cost_what_is_new_and_the_acceptance_rate_ends_a_run(conjugate):
     assert np.all(result.history["acceptance"][:-1] > 0.2)
     assert np.all(np.diff(result.history["bandwidth"]) <= 0)
     assert list(result.history["simulations"][:3]) == [10_000, 15_000, 20_000]
-    assert len(result.posterior.density.z) == result.history[-1]["unique"] == 1000
+    density: Any = result.posterior.density
+    assert len(density.z) == result.history[-1]["unique"] == 1000

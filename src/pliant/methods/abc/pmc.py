@@ -171,7 +171,5 @@ def _joined(kept: Population, new: Population) -> Population:
 def _doubled(mixture: MixtureDensity) -> MixtureDensity:
     """The same mixture with twice the covariances: wide enough to be drawn from with weights."""
     parts = mixture.components
-    wide = dataclasses.replace(
-        parts, log_diagonal=parts.log_diagonal + 0.5 * math.log(2), below=parts.below * 2**0.5
-    )
-    return dataclasses.replace(mixture, components=wide)
+    wide = parts.log_diagonal + 0.5 * math.log(2), parts.below * 2**0.5
+    return eqx.tree_at(lambda m: (m.components.log_diagonal, m.components.below), mixture, wide)

@@ -2,7 +2,7 @@
 
 import abc
 import dataclasses
-from typing import Any, Self
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -71,7 +71,7 @@ class AbstractABC(AbstractMethod):
     def sets_per_round(self) -> int:
         """How many sets of M draws a round simulates, at most."""
 
-    def resolved(self, problem: Problem) -> Self:
+    def resolved(self, problem: Problem) -> "AbstractABC":
         """The same options, with the number of draws filled in."""
         return dataclasses.replace(self, n_draws=self.draws(problem))
 
