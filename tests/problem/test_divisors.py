@@ -1,3 +1,5 @@
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -32,7 +34,7 @@ def test_a_pilot_without_usable_draws_scales_nothing():
 
 
 def test_with_scale_keeps_the_other_options():
-    discrepancy = MMD(lengthscales=(2.0,)).with_scale((1, 2))
+    discrepancy: Any = MMD(lengthscales=(2.0,)).with_scale((1, 2))
     assert discrepancy.lengthscales == (2.0,)
     np.testing.assert_array_equal(discrepancy.scale, [1, 2])
 

@@ -7,7 +7,7 @@ the chunk size changes neither the result nor its history.
 import abc
 import dataclasses
 import math
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -78,7 +78,7 @@ class AbstractMeasuredDiscrepancy(AbstractDiscrepancy):
         """What compares sets of these sizes: itself, or something cheaper in its place."""
         return self
 
-    def with_scale(self, scale: Any) -> Self:
+    def with_scale(self, scale: Any) -> "AbstractMeasuredDiscrepancy":
         """The same discrepancy with other divisors."""
         return dataclasses.replace(self, scale=scale)  # pyright: ignore[reportCallIssue]
 

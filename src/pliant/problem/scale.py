@@ -236,4 +236,4 @@ def _standardised(
     x: Float[Array | np.ndarray, "*batch d"], centre: Float[Array, " d"], spread: Float[Array, " d"]
 ) -> Float[Array, "*batch d"]:
     batch = range(x.ndim - 1)
-    return (x - jnp.expand_dims(centre, batch)) / jnp.expand_dims(spread, batch)
+    return (jnp.asarray(x) - jnp.expand_dims(centre, batch)) / jnp.expand_dims(spread, batch)
