@@ -1,16 +1,7 @@
-"""The folder of a grid, and those of its runs.
+"""The folder of a grid: ``grid.toml``, and ``runs/NAME/`` for each run.
 
-```
-bench/grid.toml            the grid
-bench/runs/NAME/           one folder a run:
-    settings.json          what it was asked to do, with which versions
-    run.json, rounds/      checkpoints, until it is finished
-    result.json, posterior.npz, history.json     as of Result.save
-    samples.npz            samples of the posterior by name
-    snapshots/003.npz      samples after round 3, if the experiment keeps them
-    metrics.json           written last: the run is finished
-    error.json             in place of it, if the run failed
-```
+``pliant.run.folder`` names the files of a run. ``metrics.json`` is written last, when the run is
+finished; ``error.json`` stands in its place if the run failed.
 """
 
 import platform
