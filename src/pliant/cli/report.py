@@ -1,4 +1,4 @@
-"""What the commands print: plain lines and tables, coloured on a terminal only."""
+"""What the commands print: lines and tables, coloured on a terminal only."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -25,13 +25,13 @@ _ROUND = (
 
 
 def console() -> Console:
-    """Standard output; wide where it is no terminal, so that tables in files are not cut."""
+    """Standard output, which is wide unless it is a terminal: tables in files are not cut."""
     width = None if sys.stdout.isatty() else 200
     return Console(highlight=False, markup=False, emoji=False, width=width)
 
 
 def say(out: Console, text: Text | str) -> None:
-    """Print a line; it is wrapped at words on a terminal, and not at all in a file."""
+    """Print a line, wrapped at words on a terminal and not at all in a file."""
     out.print(text, soft_wrap=not out.is_terminal)
 
 
@@ -54,7 +54,7 @@ def print_failures(out: Console, failures: "Sequence[Failure]") -> None:
 
 
 def print_summary(out: Console, samples: Mapping[str, Any], truth: Mapping[str, Any]) -> None:
-    """Mean, standard deviation and quantiles of every parameter, with the truth if it is known."""
+    """Mean, standard deviation and quantiles of every parameter, with the truth if known."""
     import numpy as np
 
     from pliant.plots.columns import as_columns
@@ -86,7 +86,7 @@ def print_metrics(out: Console, rows: "Sequence[Metric]") -> None:
 
 
 def print_files(out: Console, folder: Path) -> None:
-    """The folder, and what is in it."""
+    """The folder and its files."""
     say(out, Text(f"{folder}/", style="bold"))
     for name, meaning in CONTENTS.items():
         if (folder / name).exists():
@@ -100,7 +100,7 @@ def print_table(
     *,
     right: Sequence[int] | range | None = None,
 ) -> None:
-    """Columns of text; all but the first are aligned to the right unless ``right`` says which."""
+    """Columns of text. All but the first are right-aligned, or those in ``right``."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for index, head in enumerate(heads):
         aligned = index > 0 if right is None else index in right

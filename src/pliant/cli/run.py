@@ -49,21 +49,21 @@ def run_target(
 
     Args:
         text: A task's name, or ``FILE.py:NAME``.
-        folder: Where to write; it is checked before the run.
+        folder: Where to write. It is checked before the run.
         n_obs: Observations of a task; None for the default.
         seed: The seed of the observations and of the run.
         method: A name in ``METHODS``.
         options: Of the method, by the command line's names; None keeps a default.
         budget: ``max_simulations`` and ``max_seconds`` for ``pliant.infer``.
         dask: "local", the address of a Dask scheduler, or None.
-        given: What was given on the command line, for the record.
+        given: The options that were given on the command line.
         overwrite: Whether to replace a result in the folder.
 
     Returns:
         The exit code.
 
     Raises:
-        UserError, TypeError, ValueError: For mistakes that can be seen before the first round.
+        UserError, TypeError, ValueError: For mistakes that can be found before the first round.
     """
     check_folder(folder, overwrite=overwrite)
     out = console()
@@ -104,7 +104,7 @@ def resume_target(folder: Path, *, budget: Mapping[str, Any], dask: str | None) 
 
     Raises:
         UserError, TypeError, ValueError: If there is no such run, its target cannot be read
-            again or has changed, or another process works on it.
+            again or has changed, or another process uses it.
     """
     if not holds_run(folder):
         raise UserError(f"{folder} holds no run that can be resumed (there is no {RUN} in it).")

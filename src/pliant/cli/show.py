@@ -16,7 +16,7 @@ from pliant.cli.saved import read_run
 
 
 def print_run(folder: Path) -> None:
-    """Print status and final check, options that differ from the defaults, and what was found.
+    """Print status, final check, options that differ from the defaults, history and posterior.
 
     Raises:
         UserError, ValueError: If the folder holds no run, or a damaged one.

@@ -1,4 +1,4 @@
-"""What ``pliant run`` is given: a built-in task, or a problem in a user's Python file."""
+"""The target of ``pliant run``: a built-in task, or a problem in a user's Python file."""
 
 import hashlib
 import importlib.util
@@ -22,14 +22,14 @@ _DEFAULT_N_OBS = 100
 
 @dataclass(frozen=True)
 class Target:
-    """A problem, and what is known about its solution."""
+    """A problem, with what is known about its solution."""
 
     text: str
-    """As it was given."""
+    """As given on the command line."""
     problem: "Problem"
     truth: Any = None
     reference: Callable[[], Any] | None = None
-    """Makes samples of the exact posterior."""
+    """Draws samples of the exact posterior."""
     file: dict[str, str] | None = None
     """Path and SHA-256 of a user's file."""
     task: "AbstractTask | None" = None
@@ -66,18 +66,18 @@ def read_target(text: str, n_obs: int | None, seed: int) -> Target:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """How a run of ``pliant run`` was made.
+    """Read how ``pliant run`` made a run.
 
     Raises:
-        UserError: If the folder does not say, or the file is damaged.
+        UserError: If there is no configuration, or it is damaged.
     """
     from pliant._files import read_json
 
     if not (folder / CONFIG).is_file():
         raise UserError(
             f"{folder} does not say which problem it solves (there is no {CONFIG} in it). A "
-            "result that was saved from Python is scored there, by pliant.metrics.table.evaluate, "
-            "and a run is resumed there, by pliant.resume."
+            "result that was saved from Python is scored by pliant.metrics.table.evaluate, and a "
+            "run that was started there is resumed by pliant.resume."
         )
     config = read_json(folder / CONFIG)
     check_format(folder / CONFIG, config)
@@ -87,7 +87,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def read_target_again(config: dict[str, Any]) -> Target:
-    """The target of a run; a user's file is found from any working directory."""
+    """The target of a run. A user's file is found from any working directory."""
     text, n_obs = config["target"], config["n_obs"]
     if is_file(text):
         text, n_obs = f"{config['file']['path']}:{text.rpartition(':')[2]}", None
@@ -95,7 +95,7 @@ def read_target_again(config: dict[str, Any]) -> Target:
 
 
 def has_changed(target: Target, config: dict[str, Any]) -> bool:
-    """Whether a user's file is another one since the run."""
+    """Whether a user's file has changed since the run."""
     return target.file is not None and target.file["sha256"] != config["file"]["sha256"]
 
 
@@ -141,7 +141,7 @@ def _read_file(text: str, path: Path, name: str) -> Target:
 
 
 def _execute(path: Path) -> Any:
-    """Run the file as a module that can import its neighbours, as ``python FILE.py`` would."""
+    """Run the file as a module that can import its neighbours, as ``python FILE.py`` does."""
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -165,7 +165,7 @@ def _execute(path: Path) -> Any:
 
 
 def _guarded(path: Path, call: Callable[[], Any]) -> Any:
-    """``call()``, with every error in the user's code said in one line that names the place."""
+    """``call()``, with errors in the user's code as one line that names the place."""
     try:
         return call()
     except (Exception, SystemExit) as error:
