@@ -151,6 +151,11 @@ def test_another_problem_or_a_damaged_plan_is_refused(problem, run):
 def test_folders_that_hold_a_run_or_none_are_told_apart(problem, run, tmp_path):
     with pytest.raises(FileExistsError, match="resume"):
         pliant.infer(problem, METHOD, folder=run)
+    shutil.copytree(run, tmp_path / "saved")
+    (tmp_path / "saved" / "run.json").unlink()
+    with pytest.raises(FileExistsError, match="holds a result already"):
+        pliant.infer(problem, METHOD, folder=tmp_path / "saved")
+    assert (tmp_path / "saved" / "posterior.npz").exists()
     with pytest.raises(FileNotFoundError):
         pliant.resume(tmp_path / "nowhere", problem)
     (tmp_path / "empty").mkdir()

@@ -1,16 +1,7 @@
-"""The folder of a grid and the folders of its runs: every file name, and how far a run is.
+"""The folder of a grid: ``grid.toml``, and ``runs/NAME/`` for each run.
 
-```
-bench/grid.toml            the grid
-bench/runs/NAME/           one folder per run:
-    settings.json          the run's settings and the versions of packages
-    run.json, rounds/      checkpoints, until the run finishes
-    result.json, posterior.npz, history.json     written by Result.save
-    samples.npz            posterior samples by name
-    snapshots/003.npz      samples after round 3, if the experiment keeps snapshots
-    metrics.json           written last; marks the run as finished
-    error.json             written instead if the run failed
-```
+``pliant.run.folder`` names the files of a run. ``metrics.json`` is written last, when the run is
+finished; ``error.json`` stands in its place if the run failed.
 """
 
 import platform

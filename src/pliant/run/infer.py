@@ -59,8 +59,8 @@ def infer(
         The posterior with the run's history and how it ended.
 
     Raises:
-        TypeError, ValueError: For mistakes that can be seen before the first round.
-        FileExistsError: If the folder holds a run.
+        TypeError, ValueError: For mistakes that can be found before the first round.
+        FileExistsError: If the folder holds a run or a result.
         InUseError: If another process uses the folder.
     """
     _check(problem, method, seed, max_simulations, max_seconds, progress, callback)

@@ -73,7 +73,7 @@ class RunStore:
         """Write the plan of a new run.
 
         Raises:
-            FileExistsError: If there is a run in the folder.
+            FileExistsError: If there is a run or a result in the folder.
             TypeError: If the method cannot be written.
         """
         if layout.holds_run(self.folder):
@@ -81,6 +81,8 @@ class RunStore:
                 f"{self.folder} holds a run already. Continue it with "
                 f"pliant.resume({str(self.folder)!r}, problem), or choose another folder."
             )
+        if layout.holds_result(self.folder):
+            raise FileExistsError(f"{self.folder} holds a result already. Choose another folder.")
         self.write_plan(plan, problem)
 
     def write_plan(self, plan: Plan, problem: Problem) -> None:
@@ -122,8 +124,9 @@ class RunStore:
         for index in sorted(self.rounds, reverse=True):
             path = layout.round_file(self.folder, index)
             try:
+                stored = read_value(path, self._own)
                 with reading(path):
-                    progress = Progress(**read_value(path, self._own))
+                    progress = Progress(**stored)
                     if len(progress.rows) != index:
                         raise ValueError(f"not the state of round {index}.")
             except ValueError as error:
