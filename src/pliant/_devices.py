@@ -1,4 +1,4 @@
-"""What JAX runs on: work shared out among devices, and compiled code kept on disk."""
+"""Work distributed over JAX's devices, and compiled code cached on disk."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,14 +19,14 @@ def share_out(
 ) -> tuple[PyTree, PyTree]:
     """``function(mapped, common)``, on every device for its own part of the parameters.
 
-    To be called under ``jit``. Parameters do not see each other, so that the result does not
-    depend on the number of devices; with one device it is a plain call.
+    Call it under ``jit``. Parameters are independent of each other, so the result does not depend
+    on the number of devices; with one device it is a plain call.
 
     Args:
         function: Maps arrays with a leading axis of parameters, and others, to arrays with the
-            same leading axis, and others, of which the first device's are kept.
-        mapped: Arrays whose leading axis is shared out; it is filled up with its last element
-            to a multiple of the number of devices.
+            same leading axis, and others; the first device's others are kept.
+        mapped: Arrays whose leading axis is split; it is padded with its last element to a
+            multiple of the number of devices.
         common: Arrays that every device gets.
     """
     devices = jax.local_devices()
@@ -40,14 +40,14 @@ def share_out(
         mesh=Mesh(np.array(devices), (_AXIS,)),
         in_specs=(shared, whole),
         out_specs=(shared, whole),
-        check_vma=False,  # the others need not agree
+        check_vma=False,  # the others may differ between devices
     )
     results, others = on_devices(jax.tree.map(lambda leaf: leaf[rows], mapped), common)
     return jax.tree.map(lambda leaf: leaf[:size], results), others
 
 
 def keep_compiled_code() -> None:
-    """Let JAX keep what it compiles in Pliant's cache, unless it was told another place."""
+    """Let JAX cache compiled code in Pliant's cache folder, unless another folder is set."""
     if not jax.config.values["jax_compilation_cache_dir"]:
         jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "compiled"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)

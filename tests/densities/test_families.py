@@ -40,7 +40,7 @@ def small_family(request):
 def four_modes():
     """Samples of N(0, 2^2), weighted to the mixture of four Gaussians of width 0.3."""
     z = 2 * jax.random.normal(jax.random.key(0), (K, 2))
-    squared = jnp.sum((z[:, None] - CENTRES) ** 2, axis=-1)
+    squared = jnp.sum((z[:, None] - CENTRES[None]) ** 2, axis=-1)
     log_target = jax.nn.logsumexp(-squared / (2 * 0.3**2), axis=1)
     return z, log_target + jnp.sum(z**2, axis=1) / 8
 

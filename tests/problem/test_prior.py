@@ -302,5 +302,5 @@ def test_what_is_no_prior_is_refused(prior, message):
 
 
 def test_a_prior_without_a_free_parameter_is_refused():
-    with pytest.raises(ValueError, match="prior: it has no free parameter"):
+    with pytest.raises(ValueError, match="prior: expected at least one free parameter"):
         read_prior(dist.Dirichlet(jnp.ones(1)))

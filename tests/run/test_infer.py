@@ -75,6 +75,10 @@ def test_a_second_run_compiles_nothing_new(problem):
     with jax.log_compiles(True), _counted() as names:
         pliant.infer(problem, METHOD, seed=1)
     assert not names, names
+    with jax.log_compiles(True), _counted() as names:  # what is compiled is counted
+        jax.jit(lambda x: x * 2 + 1)(jnp.arange(3.0))
+    assert len(names) == 1
+    assert "lambda" in names[0]
 
 
 class _counted:  # noqa: N801

@@ -33,13 +33,13 @@ class Ledger:
         self._chunks: list[dict[str, np.ndarray]] = []
         self._places: dict[bytes, set[int]] = {}
         self._number = 0
-        self._waiting: list[tuple[Int[np.ndarray, " D"], Drawn]] = []
+        self._waiting: list[tuple[Int[np.ndarray, " _"], Drawn]] = []
         self._written = time.monotonic()
         for path in sorted(folder.glob("*.npz")) if folder.is_dir() else []:
             self._number = int(path.stem)
             self._read(path)
 
-    def known(self, table: Table) -> list[tuple[Int[np.ndarray, " D"], Drawn]]:
+    def known(self, table: Table) -> list[tuple[Int[np.ndarray, " _"], Drawn]]:
         """What the ledger has of a request's draws, in the order in which it was written."""
         request = table.request
         rows = {key.tobytes(): row for row, key in enumerate(request.keys)}
@@ -81,7 +81,7 @@ class Ledger:
 
 
 def _chunk(
-    request: Request, pieces: list[tuple[Int[np.ndarray, " D"], Drawn]]
+    request: Request, pieces: list[tuple[Int[np.ndarray, " _"], Drawn]]
 ) -> dict[str, np.ndarray]:
     places = np.concatenate([places for places, _ in pieces])
     some, parameter = np.unique(places // request.n, return_inverse=True)
