@@ -177,6 +177,7 @@ def test_events_of_any_shape_are_flattened(discrepancy, event):
     np.testing.assert_array_equal(measure(discrepancy, observed, x, ok), flat)
 
 
+@pytest.mark.wrong_types
 def test_whole_numbers_are_measured_like_floats(discrepancy):
     rng = np.random.default_rng(4)
     x, observed = jnp.asarray(rng.poisson(5, (5, 12, 3))), jnp.asarray(rng.poisson(5, (9, 3)))

@@ -201,7 +201,7 @@ def _check_draws(
                 f"{label}: {type(distribution).__name__} draws values outside of its support "
                 f"{distribution.support!r}: check its parameters."
             )
-        if not np.all(np.ptp(u[index], axis=0) > 0):
+        if not np.all(np.max(u[index], axis=0) > np.min(u[index], axis=0)):
             raise ValueError(
                 f"{label}: {type(distribution).__name__} is constant in single precision (seven "
                 "digits), so there is nothing to infer: write the value, or the large part that "
