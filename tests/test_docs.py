@@ -9,6 +9,8 @@ import pytest
 
 import pliant
 
+pytestmark = pytest.mark.user_code
+
 ROOT = Path(__file__).parent.parent
 
 

@@ -20,7 +20,7 @@ def density():
     flow = ConditionalFlow(keys[0], dim=2, condition_dim=4, layers=2, bins=4, width=8)
     leaves, structure = jax.tree.flatten(eqx.filter(flow, eqx.is_array))
     moved = [
-        leaf + 0.1 * jax.random.normal(k, leaf.shape)
+        leaf + 0.3 * jax.random.normal(k, leaf.shape)
         for leaf, k in zip(leaves, jax.random.split(keys[2], len(leaves)), strict=True)
     ]
     flow = eqx.combine(jax.tree.unflatten(structure, moved), flow)

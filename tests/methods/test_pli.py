@@ -22,7 +22,7 @@ def simulator(key, theta):
 
 @pytest.fixture(scope="module")
 def problem():
-    x = jnp.array([0.7, -0.4]) + NOISE * jax.random.normal(jax.random.key(5), (N, 2))
+    x = jnp.array([[0.7, -0.4]]) + NOISE * jax.random.normal(jax.random.key(5), (N, 2))
     prior = {"mu": dist.Normal(0, 1).expand([2]).to_event(1)}
     return pliant.Problem(prior=prior, simulator=simulator, observed=x, scale=None)
 

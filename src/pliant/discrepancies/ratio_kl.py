@@ -167,10 +167,10 @@ def _minus_log_share(
     """
     n, atoms = len(param), len(others) + 1
     offsets = jnp.append(0, others)[:, None]
-    atom = param[(jnp.arange(n) + offsets) % n]
+    atom = param[(jnp.arange(n)[None] + offsets) % n]
     e = network.embedded(data.u[param, draw].T)
     values = network.of_embedded(jnp.tile(e, atoms), data.condition[:, atom.ravel()])
-    again = (atom == param) & (offsets > 0)
+    again = (atom == param[None]) & (offsets > 0)
     values = jnp.where(again, -jnp.inf, values.reshape(atoms, n))
     ok = data.ok[param, draw]
     share = jax.nn.logsumexp(values, axis=0) - values[0]

@@ -233,10 +233,10 @@ def _minus_log_share(model: _Trained, data: _Data, index: Array, key: Key[Array,
     others = 1 + jax.random.permutation(key, n - 1)[: data.atoms - 1]
 
     offsets = jnp.append(0, others)[:, None]
-    atom = index[(jnp.arange(n) + offsets) % n].ravel()
+    atom = index[(jnp.arange(n)[None] + offsets) % n].ravel()
     log_q = flow.log_prob(data.z[:, atom], jnp.tile(condition, data.atoms))
     odds = (log_q - data.log_prior[atom]).reshape(data.atoms, n)
-    again = (atom.reshape(data.atoms, n) == index) & (offsets > 0)
+    again = (atom.reshape(data.atoms, n) == index[None]) & (offsets > 0)
     odds = jnp.where(again, -jnp.inf, odds)
     return jnp.mean(jax.nn.logsumexp(odds, axis=0) - odds[0])
 

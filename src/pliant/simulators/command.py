@@ -48,7 +48,7 @@ class CommandSimulator(AbstractExternalSimulator):
 
     def __init__(
         self,
-        command: Sequence[str],
+        command: Sequence[str | Path],
         *,
         read: str | Callable[[Path], Any] = "json",
         timeout: float | None = None,
