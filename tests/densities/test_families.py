@@ -11,6 +11,8 @@ from pliant.densities.reverse import reverse_project
 from pliant.densities.spline_flow import SplineFlow
 from pliant.densities.training import Training
 
+pytestmark = pytest.mark.training
+
 FAMILIES = {
     "gaussian": Gaussian(),
     "mixture": GaussianMixture(components=4),

@@ -7,6 +7,8 @@ import pytest
 from pliant.discrepancies import MMD, Energy
 from pliant.weighting.calibration import calibrated_bandwidth, modes
 
+pytestmark = pytest.mark.training
+
 N = 50
 Y = np.random.default_rng(0).normal(2.0, 3.0, N)
 EXACT = Y.var() / N
