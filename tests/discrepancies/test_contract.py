@@ -202,6 +202,7 @@ def test_divisors_that_do_not_fit_the_event_are_an_error(discrepancy):
         with_scale(discrepancy, (1.0, 2.0, 3.0)).prepare(observed)
 
 
+@pytest.mark.wrong_types
 @pytest.mark.parametrize(
     ("scale", "error"),
     [
@@ -224,6 +225,7 @@ def test_simulated_events_must_have_the_features_of_the_observed(discrepancy):
         measure(discrepancy, observed, x, ok)
 
 
+@pytest.mark.wrong_types
 @pytest.mark.parametrize(
     ("make", "options", "error"),
     [

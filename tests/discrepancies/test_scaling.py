@@ -48,6 +48,7 @@ def test_scale_may_be_replaced_inside_jit():
     np.testing.assert_array_equal(points(scale), x / scale[None])
 
 
+@pytest.mark.wrong_types
 def test_what_has_no_scale_says_so():
     class Other(eqx.Module):
         pass

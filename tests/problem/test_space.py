@@ -92,6 +92,7 @@ def test_columns_of_a_matrix_are_named_by_row_and_column():
     np.testing.assert_array_equal(values, np.arange(12.0).reshape(2, 6))
 
 
+@pytest.mark.wrong_types
 @pytest.mark.parametrize(
     ("theta", "error", "message"),
     [
@@ -111,6 +112,7 @@ def test_a_theta_of_another_form_is_refused(theta, error, message):
         NAMED.read(theta)
 
 
+@pytest.mark.wrong_types
 def test_a_single_distribution_takes_no_dict():
     with pytest.raises(TypeError, match="one array"):
         space_of(dist.Normal(0, 1)).read({"theta": 1.0})

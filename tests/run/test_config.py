@@ -78,6 +78,7 @@ def test_a_missing_class_is_refused():
         decode({"rounds": 3})
 
 
+@pytest.mark.wrong_types
 def test_options_that_a_class_does_not_have_are_refused():
     with pytest.raises(TypeError, match="epsilons"):
         decode({"class": "TrustRegion", "epsilons": 0.5})

@@ -103,6 +103,7 @@ class _counted:  # noqa: N801
         logging.getLogger("jax").removeHandler(self.handler)
 
 
+@pytest.mark.wrong_types
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [
@@ -117,6 +118,7 @@ def test_wrong_arguments_are_named(problem, arguments, name):
         pliant.infer(problem, METHOD, **arguments)
 
 
+@pytest.mark.wrong_types
 def test_method_and_problem_are_checked(problem):
     with pytest.raises(TypeError, match="method"):
         pliant.infer(problem, pliant.PLI)

@@ -302,6 +302,7 @@ def test_states_of_all_methods_are_read_as_they_were_written(problem, tmp_path):
             np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.wrong_types
 def test_a_checkpoint_runs_no_code(tmp_path):
     with pytest.raises(TypeError, match="without pickle"):
         write_checkpoint(tmp_path / "a.npz", {"f": lambda x: x})
