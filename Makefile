@@ -3,11 +3,14 @@
 PYTHON ?= python3 python3.11 python3.12 python3.13
 BIN := .venv/bin
 
-.PHONY: demo test check lint types unit bench-smoke clean
+.PHONY: demo check test lint types quick unit bench-smoke clean
 
 demo: .venv/run
 	rm -rf runs/demo
 	$(BIN)/pliant run slcp --n-obs 100 --out runs/demo
+
+check: lint
+	$(MAKE) -j2 types quick
 
 test: lint  # the type checker has a core to spare while tests wait for each other
 	$(MAKE) -j2 types unit
@@ -25,11 +28,17 @@ types: .venv/dev
 XLA := --xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level
 FAST := $(XLA)=0 --xla_cpu_use_fusion_emitters=false
 LONG := tests/test_accuracy.py tests/methods/test_pli.py
+QUICK := $(addprefix tests/,test_checks.py test_files.py test_importance.py densities simulators problem weighting plots)
 PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
+quick: .venv/dev
+	XLA_FLAGS="$(FAST)" $(PYTEST) -m 'not training' $(QUICK)
+
+# The contracts about equal bits are also tested with XLA's default flags, as users have them.
 unit: .venv/dev
 	XLA_FLAGS="$(XLA)=1" $(PYTEST) $(LONG)
 	XLA_FLAGS="$(FAST)" $(PYTEST) $(addprefix --ignore=,$(LONG))
+	env -u XLA_FLAGS $(PYTEST) -m default_flags
 
 # A tiny grid of runs, its table and its figures; the tests have compiled most of it.
 bench-smoke: export XLA_FLAGS = $(FAST)

@@ -14,15 +14,17 @@ _CACHE = Path(__file__).parent.parent / ".pytest_cache" / "compiled"
 
 jax.config.update("jax_compilation_cache_dir", str(_CACHE))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
-jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_numpy_rank_promotion", "raise")  # also in fixtures
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
-    """Let ``wrong_types`` tests past the annotations, to the package's own checks."""
-    wrong_types = item.get_closest_marker("wrong_types") is not None
-    jaxtyping.config.update("jaxtyping_disable", wrong_types)
+    """Let ``wrong_types`` tests past the annotations, and ``user_code`` past both checks."""
+    as_users = item.get_closest_marker("user_code") is not None
+    unchecked = as_users or item.get_closest_marker("wrong_types") is not None
+    jaxtyping.config.update("jaxtyping_disable", unchecked)
     try:
-        return (yield)
+        with jax.numpy_rank_promotion("allow" if as_users else "raise"):
+            return (yield)
     finally:
         jaxtyping.config.update("jaxtyping_disable", False)

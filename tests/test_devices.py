@@ -52,11 +52,13 @@ def on_two(tmp_path_factory):
     return dict(np.load(path))
 
 
+@pytest.mark.default_flags
 def test_both_devices_work(on_two):
     assert places() == 1
     assert on_two["places"] == 2
 
 
+@pytest.mark.default_flags
 def test_two_devices_find_what_one_finds(on_two):
     for name, found in distances().items():
         np.testing.assert_array_equal(on_two[name], found, err_msg=name)

@@ -10,6 +10,8 @@ import pytest
 import pliant
 from pliant.run.history import COLUMNS
 
+pytestmark = pytest.mark.user_code
+
 ROOT = Path(__file__).parent.parent
 
 

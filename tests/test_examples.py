@@ -10,6 +10,8 @@ import pytest
 
 import pliant
 
+pytestmark = pytest.mark.user_code
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 BUDGETS = {
     "epidemic": ({"rounds": 5, "n_particles": 40, "n_draws": 20}, 0.4),

@@ -24,7 +24,10 @@ from pliant.densities.gaussian import GaussianDensity
 from pliant.problem.prior import read_prior
 from pliant.run.posterior import Posterior
 
-pytestmark = pytest.mark.wrong_types
+pytestmark = [
+    pytest.mark.wrong_types,
+    pytest.mark.filterwarnings("ignore:A JAX array is being set as static"),  # and refused then
+]
 
 # --- Values that are wrong ---------------------------------------------------------------------
 

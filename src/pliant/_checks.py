@@ -1,4 +1,4 @@
-"""Checks of arguments: each says what was expected, what came, and names the argument."""
+"""Checks of arguments; each message names the argument, what was expected, and what was given."""
 
 import math
 import numbers
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def check_integer(name: str, value: Any, *, at_least: int) -> int:
-    """``value`` as an ``int`` that is no smaller than ``at_least``.
+    """``value`` as an ``int`` of at least ``at_least``.
 
     Raises:
         TypeError: If it is not an integer.
@@ -68,7 +68,7 @@ def check_numbers(name: str, value: Any) -> np.ndarray:
         ValueError: If it is ragged, or if some of it is masked.
     """
     if np.ma.is_masked(value):
-        raise ValueError(f"{name}: expected numbers, got masked ones: remove or impute them.")
+        raise ValueError(f"{name}: expected numbers, got masked ones. Remove or impute them.")
     try:
         array = np.asarray(value)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""What JAX runs on: work shared out among devices, and compiled code kept on disk."""
+"""Work distributed over JAX's devices, and compiled code cached on disk."""
 
 from collections.abc import Callable
 from typing import Any
@@ -47,7 +47,7 @@ def share_out(
 
 
 def keep_compiled_code() -> None:
-    """Let JAX keep what it compiles in Pliant's cache, unless it was told another place."""
+    """Let JAX cache compiled code in Pliant's cache folder, unless another folder is set."""
     if not jax.config.values["jax_compilation_cache_dir"]:
         jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "compiled"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)

@@ -101,10 +101,10 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
         FileNotFoundError, ValueError: If there is no such file, or it is damaged.
     """
     try:
-        file = np.load(path, allow_pickle=False)
-        if not isinstance(file, np.lib.npyio.NpzFile):
-            raise ValueError("it holds a single array")
-        with file:
+        with path.open("rb") as opened:  # NumPy would leave a damaged file open
+            file = np.load(opened, allow_pickle=False)
+            if not isinstance(file, np.lib.npyio.NpzFile):
+                raise ValueError("it holds a single array")
             stored = file.zip.comment.decode() if file.zip is not None else ""
             arrays = {name: file[name] for name in file.files}
     except FileNotFoundError:

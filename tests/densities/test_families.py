@@ -11,6 +11,8 @@ from pliant.densities.reverse import reverse_project
 from pliant.densities.spline_flow import SplineFlow
 from pliant.densities.training import Training
 
+pytestmark = pytest.mark.training
+
 FAMILIES = {
     "gaussian": Gaussian(),
     "mixture": GaussianMixture(components=4),
@@ -40,7 +42,7 @@ def small_family(request):
 def four_modes():
     """Samples of N(0, 2^2), weighted to the mixture of four Gaussians of width 0.3."""
     z = 2 * jax.random.normal(jax.random.key(0), (K, 2))
-    squared = jnp.sum((z[:, None] - CENTRES) ** 2, axis=-1)
+    squared = jnp.sum((z[:, None] - CENTRES[None]) ** 2, axis=-1)
     log_target = jax.nn.logsumexp(-squared / (2 * 0.3**2), axis=1)
     return z, log_target + jnp.sum(z**2, axis=1) / 8
 

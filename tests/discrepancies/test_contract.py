@@ -175,6 +175,7 @@ def test_events_of_any_shape_are_flattened(discrepancy, event):
     np.testing.assert_array_equal(measure(discrepancy, observed, x, ok), flat)
 
 
+@pytest.mark.wrong_types
 def test_whole_numbers_are_measured_like_floats(discrepancy):
     rng = np.random.default_rng(4)
     x, observed = jnp.asarray(rng.poisson(5, (5, 12, 3))), jnp.asarray(rng.poisson(5, (9, 3)))
@@ -199,6 +200,7 @@ def test_divisors_that_do_not_fit_the_event_are_an_error(discrepancy):
         discrepancy.with_scale((1.0, 2.0, 3.0)).prepare(observed)
 
 
+@pytest.mark.wrong_types
 @pytest.mark.parametrize(
     ("scale", "error"),
     [
@@ -221,6 +223,7 @@ def test_simulated_events_must_have_the_features_of_the_observed(discrepancy):
         measure(discrepancy, observed, x, ok)
 
 
+@pytest.mark.wrong_types
 @pytest.mark.parametrize(
     ("make", "options", "error"),
     [

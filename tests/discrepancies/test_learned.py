@@ -201,6 +201,7 @@ def test_a_partition_function_is_refused():
         pliant.infer(PROBLEM, method)
 
 
+@pytest.mark.wrong_types
 @pytest.mark.parametrize("kind", [pliant.LikelihoodKL, pliant.RatioKL])
 @pytest.mark.parametrize(
     ("option", "value"), [("window", 0), ("networks", 1.5), ("n_evaluated", 3), ("training", None)]

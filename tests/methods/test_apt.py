@@ -76,6 +76,7 @@ def test_one_round_is_amortised_and_its_ranks_are_uniform():
     check(posterior.given(OBSERVED - 2), OBSERVED - 2)
 
 
+@pytest.mark.wrong_types
 def test_only_amortised_posteriors_can_be_given_other_observations(result):
     with pytest.raises(
         ValueError, match=r"observed: expected finite numbers of the shape \(4, 1\)"
@@ -162,6 +163,7 @@ def test_sets_that_fail_are_left_out_and_too_many_end_the_run():
     assert "simulated sets" in failed.message
 
 
+@pytest.mark.wrong_types
 @pytest.mark.parametrize(
     ("option", "value"),
     [("atoms", 1), ("batch_size", 5), ("embedding", "deep"), ("window", 0), ("n_particles", 10)],

@@ -24,7 +24,7 @@ def simulator(key, theta):
 
 @pytest.fixture(scope="module")
 def problem():
-    x = jnp.array([0.7, -0.4]) + NOISE * jax.random.normal(jax.random.key(5), (N, 2))
+    x = jnp.array([[0.7, -0.4]]) + NOISE * jax.random.normal(jax.random.key(5), (N, 2))
     prior = {"mu": dist.Normal(0, 1).expand([2]).to_event(1)}
     return pliant.Problem(prior=prior, simulator=simulator, observed=x, scale=None)
 
@@ -87,6 +87,7 @@ def test_settled_is_a_proposal_that_the_weights_leave_in_place():
     assert not is_settled(given, -0.6 * z[:, 1] ** 2)  # narrows one to 0.67
 
 
+@pytest.mark.default_flags
 def test_chunks_do_not_change_the_result(problem):
     whole, chunked = (
         pliant.infer(problem, small(rounds=2, chunk_size=size), seed=3) for size in (None, 7)

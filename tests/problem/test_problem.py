@@ -26,6 +26,7 @@ def _read_once(monkeypatch):
     monkeypatch.setattr(pliant.problem.problem, "read_prior", lambda prior: READ)
 
 
+@pytest.mark.wrong_types
 def test_the_prior_is_read(monkeypatch):
     monkeypatch.undo()
     found = problem()
@@ -102,6 +103,7 @@ def test_scales():
     assert outer.scale == (1.0, 2.0, 3.0, 4.0)
 
 
+@pytest.mark.wrong_types
 @pytest.mark.parametrize(
     ("scale", "error", "message"),
     [
@@ -125,6 +127,7 @@ def test_a_scale_that_does_not_fit_is_refused(scale, error, message):
         problem(scale=scale)
 
 
+@pytest.mark.wrong_types
 @pytest.mark.parametrize(
     ("observed", "error", "message"),
     [

@@ -80,6 +80,7 @@ def test_names_keep_their_order_and_values():
     np.testing.assert_allclose([again["alpha"], again["sigma"]], [5.5, 2], rtol=1e-6)
 
 
+@pytest.mark.wrong_types
 @pytest.mark.parametrize(
     ("theta", "error", "message"),
     [
@@ -99,6 +100,7 @@ def test_a_theta_of_another_form_is_refused(theta, error, message):
         NAMED.read(theta)
 
 
+@pytest.mark.wrong_types
 def test_a_single_distribution_takes_no_dict():
     with pytest.raises(TypeError, match="one array"):
         space_of(dist.Normal(0, 1)).read({"theta": 1.0})

@@ -120,6 +120,7 @@ def test_divergence_from_base_weights():
     )
 
 
+@pytest.mark.wrong_types
 def test_reuse_is_for_measured_distances():
     for wrong in ({"discrepancy": pliant.LikelihoodKL()}, {"projection": "i"}):
         with pytest.raises(ValueError, match="reuse"):

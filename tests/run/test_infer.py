@@ -77,6 +77,10 @@ def test_a_second_run_compiles_nothing_new(problem):
     with jax.log_compiles(True), _counted() as names:
         pliant.infer(problem, METHOD, seed=1)
     assert not names, names
+    with jax.log_compiles(True), _counted() as names:  # what is compiled is counted
+        jax.jit(lambda x: x * 2 + 1)(jnp.arange(3.0))
+    assert len(names) == 1
+    assert "lambda" in names[0]
 
 
 class _counted:  # noqa: N801
@@ -101,6 +105,7 @@ class _counted:  # noqa: N801
         logging.getLogger("jax").removeHandler(self.handler)
 
 
+@pytest.mark.wrong_types
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [
@@ -115,6 +120,7 @@ def test_wrong_arguments_are_named(problem, arguments, name):
         pliant.infer(problem, METHOD, **arguments)
 
 
+@pytest.mark.wrong_types
 def test_method_and_problem_are_checked(problem):
     with pytest.raises(TypeError, match="method"):
         pliant.infer(problem, pliant.PLI)

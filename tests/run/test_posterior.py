@@ -92,6 +92,7 @@ def test_outside_of_the_support_the_density_is_zero():
     assert list(np.isneginf(values)) == [True, False, True]
 
 
+@pytest.mark.wrong_types
 def test_batches_and_names():
     posterior = posterior_of("names", "gaussian")
     theta = posterior.sample(6)
@@ -129,6 +130,7 @@ def test_to_arviz():
     assert idata.posterior["x"].shape == (1, 50)
 
 
+@pytest.mark.wrong_types
 @pytest.mark.parametrize(("n", "seed", "name"), [(0, 0, "n"), (1.5, 0, "n"), (5, -1, "seed")])
 def test_wrong_arguments_are_named(n, seed, name):
     posterior = posterior_of("real", "gaussian")

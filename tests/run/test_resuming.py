@@ -78,6 +78,7 @@ def cut(folder, last):
         (folder / name).unlink()
 
 
+@pytest.mark.default_flags
 def test_a_folder_changes_nothing_and_holds_the_result(problem, finished):
     folder, result = finished
     assert_same(pliant.infer(problem, METHOD), result)
@@ -85,6 +86,7 @@ def test_a_folder_changes_nothing_and_holds_the_result(problem, finished):
     assert sorted(path.stem for path in folder.glob("rounds/*.npz")) == ["002", "003", "004"]
 
 
+@pytest.mark.default_flags
 def test_rounds_are_made_again_bit_for_bit(problem, finished, run):
     cut(run, 2)
     assert_same(pliant.resume(run, problem), finished[1])

@@ -3,8 +3,11 @@
 import jax
 import numpy as np
 import numpyro.distributions as dist
+import pytest
 
 import pliant
+
+pytestmark = pytest.mark.training
 
 PRIOR = {"mu": dist.Normal(0, 5), "sigma": dist.LogNormal(0, 1)}
 OBSERVED = np.asarray(2 + jax.random.normal(jax.random.key(0), (30, 2)))

@@ -15,6 +15,8 @@ from distributed import Client, LocalCluster
 
 import pliant
 
+pytestmark = pytest.mark.training
+
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers need not import JAX
 METHOD = pliant.PLI(rounds=2, n_particles=100, n_draws=10, family=pliant.Gaussian())
 

@@ -20,6 +20,7 @@ def part(start, stop):
     return KEYS[start:stop], {name: leaf[start:stop] for name, leaf in THETAS.items()}
 
 
+@pytest.mark.default_flags
 def test_any_chunking_gives_the_same_draws():
     simulator = JaxSimulator(noisy)
     whole, _ = simulator.simulate(KEYS, THETAS, 5)

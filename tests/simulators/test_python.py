@@ -74,6 +74,7 @@ def test_seeds_are_uniform_and_differ():
         pytest.param(lambda: ProcessPoolExecutor(2, get_context("spawn")), id="processes"),
     ],
 )
+@pytest.mark.default_flags
 def test_any_executor_gives_the_same_bits(executor, serial):
     with executor() as pool:
         np.testing.assert_array_equal(draws(executor=pool)[0], serial[0])

@@ -8,6 +8,8 @@ from pliant.discrepancies.energy import Energy
 from pliant.discrepancies.mmd import MMD
 from pliant.weighting.calibration import calibrated_bandwidth, modes
 
+pytestmark = pytest.mark.training
+
 N = 50
 Y = np.random.default_rng(0).normal(2.0, 3.0, N)
 EXACT = Y.var() / N

@@ -42,7 +42,7 @@ def test_acceptance_begins_at_the_least_bandwidth(name):
     least = kernel.least_bandwidth(distance, log_u)
     assert np.all(np.isfinite(least))
     for each, u, h in zip(distance, log_u, least, strict=True):
-        above, below = (kernel.log_value(np.array(each), h * side) for side in (1.001, 0.999))
+        above, below = (kernel.log_value(np.array([each]), h * side) for side in (1.001, 0.999))
         assert below < u <= above
     assert kernel.least_bandwidth(np.array([np.inf]), np.array([-1.0]))[0] == np.inf
     negative = kernel.least_bandwidth(np.array([-0.1]), np.array([-1.0]))[0]

@@ -1,1 +1,11 @@
-"""What the posterior can be, and how it is fitted."""
+"""What a density q(z) can be, and how it is fitted to weighted samples.
+
+In: samples ``z`` of the unconstrained, standardised parameters, and their log-weights. Out: a
+density with ``sample`` and ``log_prob``: the posterior, and the next round's proposal.
+
+Read ``base`` first (the contracts), then the families ``gaussian``, ``mixture`` (weighted EM) and
+``spline_flow``, which needs ``coupling`` (the bijection) and ``training`` (gradient descent with
+early stopping). ``reverse`` is the i-projection onto any family. ``conditional_flow``,
+``embeddings`` and ``amortised`` are densities given data; ``particles`` turns weighted samples into
+a density.
+"""

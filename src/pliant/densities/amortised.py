@@ -12,7 +12,7 @@ from pliant.densities.conditional_flow import ConditionalFlow
 
 
 class AmortisedDensity(AbstractDensity):
-    """q(z | observed), with the observations that it is conditioned on now."""
+    """q(z | observed), together with the observations it is conditioned on."""
 
     flow: ConditionalFlow
     network: Any
@@ -38,7 +38,7 @@ class AmortisedDensity(AbstractDensity):
         return self.flow.log_prob(z.T, _repeated(condition, len(z)))
 
     def features(self, x: Float[Array, "N *event"]) -> Float[Array, "N d"]:
-        """What the embedding network sees of a set."""
+        """The standardised input of the embedding network."""
         return self.squash(x.reshape(len(x), -1))
 
 

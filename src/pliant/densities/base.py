@@ -40,10 +40,10 @@ class AbstractModel(AbstractDensity):
 
 
 class AbstractFamily(eqx.Module):
-    """What q can be, and how it is projected onto a target that is known by weighted samples."""
+    """A set of densities q, and how q is projected onto a target given by weighted samples."""
 
     reverse_training: eqx.AbstractVar[Training]
-    """How the i-projection descends."""
+    """How the i-projection is trained."""
 
     @abc.abstractmethod
     def fit(
@@ -59,8 +59,8 @@ class AbstractFamily(eqx.Module):
             key: For random starts and minibatches.
             z: Samples of the proposal.
             log_weights: Their log-weights, up to a constant; ``-inf`` drops a sample.
-            init: The last round's density of this family, to start from; None at first.
+            init: The previous round's density of this family, as a start; None in round one.
 
         Returns:
-            The density, and numbers for the round's row.
+            The density, and numbers for the round's history.
         """

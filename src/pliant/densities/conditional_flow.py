@@ -1,4 +1,4 @@
-"""A density of y given a vector: an amortised Gaussian, bent by conditional coupling splines."""
+"""A density of y given a vector: an amortised Gaussian, transformed by coupling splines."""
 
 from typing import Any
 
@@ -15,8 +15,8 @@ _FULL = 20  # up to this dimension the Gaussian has correlations
 class GaussianHead(eqx.Module):
     """Mean and inverse Cholesky factor of a Gaussian, each computed from a condition.
 
-    A perceptron, with a linear function beside it for the mean: data often shift in proportion to
-    a parameter, and a small error of the shift would move a posterior of many observations.
+    A perceptron, plus a linear function for the mean: data often shift in proportion to a
+    parameter, and a small error of the shift moves a posterior of many observations.
     """
 
     mlp: eqx.nn.MLP
@@ -33,7 +33,7 @@ class GaussianHead(eqx.Module):
         self.linear = jax.tree.map(jnp.zeros_like, linear)
 
     def __call__(self, condition: Float[Array, "condition_dim B"]) -> tuple[Array, Array, Array]:
-        """Means, log diagonals and what is below them, with the batch last."""
+        """Means, log diagonals and the entries below the diagonal, with the batch last."""
         raw = jax.vmap(self.mlp, in_axes=1, out_axes=1)(condition)
         shift = jax.vmap(self.linear, in_axes=1, out_axes=1)(condition)
         dim = len(shift)
@@ -62,10 +62,9 @@ def _moved(layer: Any, factor: Float[Array, " c"], shift: Float[Array, " c"]) ->
 class ConditionalFlow(eqx.Module):
     """q(y | c): ``flow(A(c) (y - m(c)), c)`` is standard normal.
 
-    A is lower triangular, so that the first layer alone is the Gaussian with any mean and
-    covariance that a network computes from the condition: a posterior that is a hundred times
-    narrower than the prior is within its reach, where splines on a fixed interval are not. Above
-    20 dimensions A is diagonal.
+    A is lower triangular. The first layer alone is a Gaussian whose mean and covariance a network
+    computes from the condition, which can represent a posterior a hundred times narrower than the
+    prior; splines on a fixed interval cannot. Above 20 dimensions A is diagonal.
 
     Args:
         key: For the weights; the density starts as a standard normal.

@@ -18,11 +18,11 @@ _UNIT = math.log(math.expm1(1 - _MIN_SLOPE))  # where the slope is one
 
 
 class CouplingFlow(eqx.Module):
-    """A bijection x -> y of R^dim, the identity when it is made.
+    """A bijection x -> y of R^dim, initialised as the identity.
 
-    Each layer leaves the first half of its input as it is, transforms the others by
-    monotone splines whose knots a small network computes from that half (and from the
-    condition), and moves the transformed ones to the front.
+    Each layer keeps the first half of its input, transforms the rest by monotone splines whose
+    knots a small network computes from that half and the condition, and moves the transformed half
+    to the front.
 
     Args:
         key: For the weights of the hidden layers; the last layer starts at zero.
@@ -31,7 +31,7 @@ class CouplingFlow(eqx.Module):
         layers: Coupling layers.
         bins: Bins of each spline.
         width: Units in each of the two hidden layers.
-        interval: Splines act on [-interval, interval], and are the identity outside.
+        interval: Splines act on [-interval, interval] and are the identity outside.
     """
 
     hidden_1: Float[Array, "layers width inputs"]

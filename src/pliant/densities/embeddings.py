@@ -12,7 +12,7 @@ from pliant._checks import check_integer
 
 
 class AbstractEmbedding(eqx.Module):
-    """What kind of network, and how large."""
+    """The kind and the size of an embedding network."""
 
     features: eqx.AbstractVar[int]
     """The length of the vector."""
@@ -23,7 +23,7 @@ class AbstractEmbedding(eqx.Module):
 
 
 class Concatenation(AbstractEmbedding):
-    """The N observations in a row, as the paper does: their order and number are fixed.
+    """A network of the concatenated observations, as in the paper: order matters, N is fixed.
 
     Args:
         features: The length of the vector.
@@ -51,7 +51,7 @@ class ConcatenationNetwork(eqx.Module):
     whole: eqx.nn.MLP
 
     def __call__(self, x: Float[Array, "N d"]) -> Float[Array, " features"]:
-        """The vector of one set."""
+        """Embed one set."""
         return self.whole(x.ravel())
 
 
@@ -90,6 +90,6 @@ class DeepSetNetwork(eqx.Module):
     whole: eqx.nn.MLP
 
     def __call__(self, x: Float[Array, "N d"]) -> Float[Array, " features"]:
-        """The vector of one set of any size."""
+        """Embed one set of any size."""
         mean = jnp.mean(jax.vmap(self.point)(x), axis=0)
         return self.whole(jnp.append(mean, jnp.log(float(len(x)))))

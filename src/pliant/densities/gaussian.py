@@ -53,7 +53,7 @@ class Gaussian(AbstractFamily):
     """q is one Gaussian with a full covariance, fitted in closed form.
 
     Args:
-        reverse_training: How the i-projection descends.
+        reverse_training: How the i-projection is trained.
     """
 
     reverse_training: Training = Training(steps=500, rate=1e-2)
@@ -68,7 +68,7 @@ class Gaussian(AbstractFamily):
         log_weights: Float[Array, " K"],
         init: AbstractModel | None = None,
     ) -> tuple[GaussianDensity, dict[str, Any]]:
-        """The weighted mean and covariance; neither ``key`` nor ``init`` is needed."""
+        """The weighted mean and covariance; ``key`` and ``init`` are not used."""
         return gaussian_from_moments(*weighted_moments(z, log_weights)), {}
 
 
@@ -85,8 +85,8 @@ def weighted_moments(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean and covariance of weighted samples, in double precision.
 
-    With few effective samples for the dimension the covariance shrinks towards its
-    diagonal, so that it stays invertible.
+    If there are few effective samples for the dimension, the covariance is shrunk towards its
+    diagonal and stays invertible.
     """
     points = np.asarray(z, np.float64)
     log_w = np.asarray(log_weights, np.float64)

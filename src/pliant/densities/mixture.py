@@ -13,8 +13,8 @@ from pliant.densities.base import AbstractFamily, AbstractModel
 from pliant.densities.gaussian import GaussianDensity, gaussian_from_moments, weighted_moments
 from pliant.densities.training import Training
 
-_PRIOR_SAMPLES = 1.0  # how many samples the prior on each covariance counts for
-_TOLERANCE = 1e-5  # EM stops when the mean log density gains less, in nats
+_PRIOR_SAMPLES = 1.0  # the weight of the prior on each covariance, in samples
+_TOLERANCE = 1e-5  # EM stops when the mean log density improves by less, in nats
 
 
 class MixtureDensity(AbstractModel):
@@ -45,7 +45,7 @@ class MixtureDensity(AbstractModel):
     def draw(self, key: Key[Array, ""], n: int) -> tuple[Float[Array, "m dim"], Float[Array, " m"]]:
         """The same number of draws of each component, weighted by the components' shares.
 
-        A label cannot be differentiated by the shares, a weight can.
+        A label is not differentiable with respect to the shares; a weight is.
         """
         each = -(-n // self.n_components)
         keys = jax.random.split(key, self.n_components)
@@ -63,16 +63,16 @@ class MixtureDensity(AbstractModel):
 class GaussianMixture(AbstractFamily):
     """q is a mixture of Gaussians with full covariances.
 
-    Weighted EM from k-means++ starts and from the last round's mixture; the best likelihood
-    wins. No component can collapse onto a sample: each covariance carries a prior that
-    counts for one sample of the width that the components would have if they shared the
-    whole volume.
+    Weighted EM from k-means++ starts and from the previous round's mixture; the fit with the
+    highest likelihood is kept. A prior on each covariance prevents a component from collapsing onto
+    a sample. It weighs as much as one sample, and has the width that the components would have if
+    they divided the whole volume.
 
     Args:
         components: The number of Gaussians.
-        starts: Random starts in each round.
-        iterations: The most EM iterations of a start.
-        reverse_training: How the i-projection descends.
+        starts: Random starts per round.
+        iterations: The maximum number of EM iterations per start.
+        reverse_training: How the i-projection is trained.
     """
 
     components: int = eqx.field(static=True, default=8)

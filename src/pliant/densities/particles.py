@@ -18,7 +18,7 @@ class KernelMixture(AbstractDensity):
 
     z: Float[Array, "K dim"]
     weights: Float[Array, " K"]
-    """They add up to one; some can be zero."""
+    """They sum to one; some can be zero."""
     cholesky: Float[Array, "dim dim"]
 
     @property
@@ -58,11 +58,11 @@ class KernelMixture(AbstractDensity):
 class ParticleDensity(AbstractDensity):
     """Samples are the particles themselves; the density is that of the particles, smoothed.
 
-    ``sample`` draws particles by their weights and adds nothing, so that moments and quantiles
-    of samples are those of the sampler, and among n samples many are equal. ``log_prob`` needs a
-    density, and uses a kernel estimate: a Gaussian around every particle with ``f^2`` times the
-    weighted covariance, where ``f = ESS^(-1 / (dim + 4))`` is Scott's factor. It is wider than
-    the particles by the factor ``sqrt(1 + f^2)``: 1.10 for 1000 particles in five dimensions.
+    ``sample`` draws particles by their weights and adds no noise: the samples keep the moments and
+    quantiles of the particles, and contain duplicates. ``log_prob`` is that of a kernel estimate: a
+    Gaussian around every particle with ``f^2`` times the weighted covariance, where
+    ``f = ESS^(-1 / (dim + 4))`` is Scott's factor. The estimate is wider than the particles by the
+    factor ``sqrt(1 + f^2)``: 1.10 for 1000 particles in five dimensions.
     """
 
     smooth: KernelMixture
@@ -79,7 +79,7 @@ class ParticleDensity(AbstractDensity):
 
     @property
     def weights(self) -> Float[Array, " K"]:
-        """The particles' weights, which add up to one; some can be zero."""
+        """The particles' weights, which sum to one; some can be zero."""
         return self.smooth.weights
 
     @property
@@ -104,7 +104,7 @@ def particle_density(
 
     Args:
         z: The particles.
-        log_weights: Their log-weights, up to a constant; ``-inf`` for those that count nothing.
+        log_weights: Their log-weights, up to a constant; ``-inf`` for particles without weight.
     """
     dim = z.shape[1]
     _, covariance = weighted_moments(z, log_weights)

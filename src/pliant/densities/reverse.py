@@ -10,7 +10,7 @@ from pliant.densities.base import AbstractDensity, AbstractFamily, AbstractModel
 from pliant.densities.gaussian import GaussianDensity, gaussian_kl
 from pliant.densities.training import train
 
-_DRAWS = 256  # reparameterised draws a step, where KL(q || proposal) has no closed form
+_DRAWS = 256  # reparameterised draws per step, where KL(q || proposal) has no closed form
 _FLOOR = -50.0  # a log-weight of -inf would make the objective infinite for any q
 _HELD_OUT = 0.2
 
@@ -23,11 +23,11 @@ def reverse_project(
     proposal: AbstractDensity,
     init: AbstractModel | None,
 ) -> tuple[AbstractModel, dict[str, Any]]:
-    """The density q of the family with the least KL(q || target), from the m-projection on.
+    """The density q of the family with the smallest KL(q || target), starting at the m-projection.
 
     Minimises ``KL(q || proposal) - E_proposal[(q / proposal) log(w / Q)]``, where Q is the mean
-    weight. The second term is the paper's importance estimate over the proposal's samples, a
-    share of which is held out to stop the descent.
+    weight. The second term is the paper's importance estimate over the proposal's samples; a
+    share of them is held out for early stopping.
 
     Args:
         key: For the m-projection and for reparameterised draws.
@@ -36,10 +36,10 @@ def reverse_project(
         log_weights: Their log-weights, up to a constant; the target is proportional to
             ``proposal(z) exp(log_weights)``.
         proposal: The density that ``z`` was drawn from.
-        init: The last round's density of this family; None at first.
+        init: The previous round's density of this family; None in the first round.
 
     Returns:
-        The density, and numbers for the round's row.
+        The density, and numbers for the round's history.
     """
     fit_key, train_key, held_out_key = jax.random.split(key, 3)
     start, _ = family.fit(fit_key, z, log_weights, init)

@@ -1,4 +1,4 @@
-"""The neural spline flow: a Gaussian in whitened coordinates, bent by coupling splines."""
+"""The neural spline flow: coupling splines in whitened coordinates."""
 
 from typing import Any
 
@@ -60,17 +60,17 @@ def flow_log_prob(
 class SplineFlow(AbstractFamily):
     """q is a neural spline flow, fitted by gradient descent and warm-started.
 
-    Each round whitens the samples by their weighted mean and covariance, so that the flow
-    of the last round, which had the same shape in its own coordinates, is a good start.
+    Each round whitens the samples by their weighted mean and covariance. In these coordinates the
+    posterior changes little between rounds, and the previous round's flow is a good start.
 
     Args:
         layers: Coupling layers (the paper: 5).
         bins: Bins of each spline (the paper: 10).
         width: Units in each of the two hidden layers (the paper: 50).
         training: Steps, rate and early stopping.
-        batch_size: Samples in a gradient step, drawn by their weights.
-        warm_start: Whether to start from the last round's flow.
-        reverse_training: How the i-projection descends.
+        batch_size: Samples per gradient step, drawn by their weights.
+        warm_start: Whether to start from the previous round's flow.
+        reverse_training: How the i-projection is trained.
     """
 
     layers: int = eqx.field(static=True, default=5)
@@ -135,7 +135,7 @@ class _Data(eqx.Module):
         log_weights: Float[np.ndarray, " K"],
         batch_size: int,
     ):
-        """In NumPy, as a dozen small operations would take JAX seconds to compile."""
+        """In NumPy, because JAX would need seconds to compile a dozen small operations."""
         n = max(1, int(_HELD_OUT * x.shape[1]))
         order = np.random.default_rng(np.asarray(jax.random.key_data(key))).permutation(x.shape[1])
         held_out, trained = order[:n], order[n:]

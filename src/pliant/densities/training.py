@@ -1,4 +1,4 @@
-"""Gradient training that knows when to stop: held-out loss, decaying rate, clipping."""
+"""Gradient training with early stopping: held-out loss, decaying rate, clipping."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -17,17 +17,17 @@ _AVERAGING = 0.02  # the weight of the newest iterate in the running average
 
 
 class Training(eqx.Module):
-    """How a network is trained: Adam, and the running average of its iterates is kept.
+    """How a network is trained: Adam, with a running average of its iterates as the result.
 
     The average over some fifty steps has far less of the minibatches' noise than the last
     iterate; without it, the shares of a posterior's modes drift from round to round.
 
     Args:
-        steps: The most gradient steps.
-        rate: The first learning rate of Adam; it falls to a hundredth on a cosine.
-        clip: The largest global norm of a gradient.
-        every: Steps between two looks at the held-out loss.
-        patience: Looks without improvement after which training stops.
+        steps: The maximum number of gradient steps.
+        rate: The initial learning rate of Adam; it decays to a hundredth along a cosine.
+        clip: The maximum global norm of a gradient.
+        every: Steps between two evaluations of the held-out loss.
+        patience: Evaluations without improvement after which training stops.
     """
 
     steps: int = eqx.field(static=True, default=400)
@@ -65,11 +65,11 @@ def train(
 ) -> tuple[Model, dict[str, Array]]:
     """Minimise ``loss(model, data, key)`` over the model's arrays.
 
-    Both losses must be functions that live as long as the program (not closures made anew
-    each time), so that the second call finds the first one compiled.
+    Both losses must be module-level functions, not closures created for each call: a second call
+    then reuses the compiled code of the first.
 
-    All steps are one loop, whose arrays XLA updates in place. The model is not donated to it, as
-    that of the last round stays in use: it would save 0.14 of 2.7 MiB and no time (default flow).
+    All steps run in one loop, whose arrays XLA updates in place. The model is not donated, because
+    the previous round's model stays in use; donating would save 0.14 of 2.7 MiB and no time.
 
     Returns:
         The averaged model at its best held-out loss, and ``fit_steps`` and ``held_out``.

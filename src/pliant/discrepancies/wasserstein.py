@@ -157,7 +157,7 @@ def sinkhorn_plan(
     bound = jnp.exp(jnp.asarray(_MAX_LOG_SCALING, costs.dtype))
 
     def gibbs(f, g, temperature):
-        exponents = (f[:, None] + g - costs) / temperature
+        exponents = (f[:, None] + g[None] - costs) / temperature
         kernel = jnp.exp(jnp.minimum(exponents, _MAX_LOG_SCALING))
         return jnp.where(counts[:, None], kernel, 0)
 

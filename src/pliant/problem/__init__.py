@@ -1,1 +1,9 @@
-"""."""
+"""The inference problem: prior, simulator and observations, checked once.
+
+In: what the user writes. Out: a ``Problem`` with a prior over the unconstrained, standardised
+vector z, a simulator, and observations in single precision. Mistakes raise here, before the first
+simulation.
+
+Read ``problem`` first, then ``space`` (theta <-> z), ``prior`` (the prior as a density of z),
+``sets`` (simulated sets in chunks of bounded memory) and ``scale`` (standardised observations).
+"""

@@ -43,7 +43,7 @@ class Prior(AbstractDensity):
 
     @eqx.filter_jit
     def log_prob(self, z: Float[Array, "n dim"]) -> Float[Array, " n"]:
-        """``log p(theta(z)) + log |d theta / d z|``; ``-inf`` where single precision ends."""
+        """``log p(theta(z)) + log |d theta / d z|``; ``-inf`` beyond single precision."""
 
         def one(point: Float[Array, " dim"]) -> Float[Array, ""]:
             theta, log_det = self.space.constrain_with_log_det(point)
@@ -55,7 +55,7 @@ class Prior(AbstractDensity):
 
 
 def read_prior(prior: Any) -> Prior:
-    """Check a prior as a user writes it, a dict of names to distributions or one distribution.
+    """Check a user's prior: a dict of names to distributions, or one distribution.
 
     Raises:
         TypeError, ValueError: Naming the entry, what is wrong with it, and the remedy.
@@ -89,7 +89,7 @@ def _read_entry(label: str, entry: Any) -> Distribution:
         raise TypeError(f"{label}: expected a numpyro distribution, got {entry!r}.{hint}")
     if entry.is_discrete:
         raise ValueError(
-            f"{label}: {type(entry).__name__} is discrete, and posteriors here are densities. "
+            f"{label}: {type(entry).__name__} is discrete, but posteriors are densities. "
             "Use a continuous prior and round inside the simulator."
         )
     entry = entry.to_event(len(entry.batch_shape)) if entry.batch_shape else entry
@@ -107,7 +107,7 @@ def _read_entry(label: str, entry: Any) -> Distribution:
 
 
 def _check_transforms(label: str, entry: Distribution) -> None:
-    """Numpyro takes a transformed distribution's support from the last transform's word alone."""
+    """Numpyro derives a transformed distribution's support from its last transform only."""
     while isinstance(entry, Independent | ExpandedDistribution):
         entry = entry.base_dist
     if type(entry) is not TransformedDistribution:
@@ -116,9 +116,9 @@ def _check_transforms(label: str, entry: Distribution) -> None:
     for transform in entry.transforms:
         if _of_scalars(transform.domain) != _of_scalars(support):
             raise ValueError(
-                f"{label}: its {type(transform).__name__} says that it acts on "
-                f"{transform.domain!r}, but is given {support!r}, so that the support of its "
-                "values is unknown. Give it domain=..., or transform inside the simulator."
+                f"{label}: its {type(transform).__name__} acts on "
+                f"{transform.domain!r}, but its input has the support {support!r}: the support of "
+                "its values is unknown. Pass domain=..., or transform inside the simulator."
             )
         support = transform.codomain
 
@@ -144,7 +144,7 @@ def _space_of(
         sizes.append(int(np.prod(transform.inverse_shape(distribution.event_shape))))
     dim = sum(sizes)
     if dim == 0:
-        raise ValueError("prior: it has no free parameter.")
+        raise ValueError("prior: expected at least one free parameter, got none.")
     return Space(
         names=names,
         shapes=tuple(d.event_shape for d in distributions),
@@ -157,7 +157,7 @@ def _space_of(
 def _support(distribution: Distribution) -> Constraint:
     support = distribution.support
     if support is None:
-        raise ValueError(f"prior: {type(distribution).__name__} does not say what its support is.")
+        raise ValueError(f"prior: {type(distribution).__name__} does not declare its support.")
     return support
 
 
@@ -170,7 +170,7 @@ def _draw(space: Space, distributions: tuple[Distribution, ...], key: Key[Array,
 def _pilot(
     space: Space, distributions: tuple[Distribution, ...]
 ) -> tuple[Any, list[Array], list[Array]]:
-    """Draws, and for each entry whether they are on its support, and their real values there."""
+    """Draws, whether they lie on each entry's support, and their unconstrained values."""
 
     def one(key: Key[Array, ""]) -> tuple[Any, list[Array], list[Array]]:
         theta = _draw(space, distributions, key)
@@ -201,7 +201,7 @@ def _check_draws(
                 f"{label}: {type(distribution).__name__} draws values outside of its support "
                 f"{distribution.support!r}: check its parameters."
             )
-        if not np.all(np.ptp(u[index], axis=0) > 0):
+        if not np.all(np.max(u[index], axis=0) > np.min(u[index], axis=0)):
             raise ValueError(
                 f"{label}: {type(distribution).__name__} is constant in single precision (seven "
                 "digits), so there is nothing to infer: write the value, or the large part that "
@@ -210,10 +210,10 @@ def _check_draws(
 
 
 def _densities(space: Space, distributions: tuple[Distribution, ...], theta: PyTree) -> list[Array]:
-    """Each entry's log densities of draws, seen through z: the edges of supports are left out."""
+    """Each entry's log densities of draws that passed through z, off the supports' edges."""
 
     def one(theta: PyTree) -> list[Array]:
-        # XLA would take constrain(unconstrain(theta)) for theta.
+        # XLA would simplify constrain(unconstrain(theta)) to theta.
         z = jax.lax.optimization_barrier(space.unconstrain(theta))
         leaves = space.leaves(space.constrain(z))
         pairs = zip(distributions, leaves, strict=True)

@@ -1,4 +1,4 @@
-"""The problem: prior, simulator and observations, validated once, here."""
+"""The problem: prior, simulator and observations, validated once."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ from pliant.simulators.jax import JaxSimulator
 
 
 class Problem(eqx.Module):
-    """What is to be inferred: the parameters of ``simulator`` that explain ``observed``.
+    """The inference problem: which parameters of ``simulator`` explain ``observed``?
 
     Args:
         prior: A dict of names to ``numpyro.distributions``, or one such distribution.
@@ -27,13 +27,13 @@ class Problem(eqx.Module):
             names and shapes of the prior; ``PythonSimulator`` for any other function, or
             ``CommandSimulator`` for a program.
         observed: The measured data sets, ``(N, *event)``; ``event`` is the shape of one draw.
-        scale: Divisors that bring the features of an observation to a common unit before sets
+        scale: Divisors that put the features of an observation on a common scale before sets
             are compared: "auto" takes them from the observations' own spread (from a pilot
             where there are fewer than ten), "pilot" from simulations with the prior, an array
             of shape ``event`` gives them, None compares raw values.
 
     Raises:
-        TypeError, ValueError: For anything that can be seen to be wrong before simulating.
+        TypeError, ValueError: For mistakes that can be detected before simulating.
     """
 
     prior: Prior
@@ -125,6 +125,6 @@ def _check_event_shape(event: tuple[int, ...], observed: tuple[int, ...]) -> Non
         return
     hint = " For a single observation, pass observed[None]." if observed == event else ""
     raise ValueError(
-        f"observed: expected the shape (N, *{event}), as the simulator returns {event}, "
+        f"observed: expected the shape (N, *{event}), because the simulator returns {event}, "
         f"got {observed}.{hint}"
     )

@@ -16,7 +16,7 @@ _CHUNK_NUMBERS = 2**23  # simulated numbers held at a time: 32 MiB
 
 
 class Chunk(NamedTuple):
-    """Sets of some parameters. All chunks have one size; only the first ``rows`` are new."""
+    """Sets of some parameters. All chunks have the same size; only the first ``rows`` are valid."""
 
     start: int
     rows: int
@@ -35,8 +35,8 @@ def simulate_chunks(
 ) -> Iterator[Chunk]:
     """Draw ``n_draws`` observations for each parameter.
 
-    Draw m of parameter k depends on ``key``, k and m alone, so that ``chunk_size`` changes the
-    memory that is used and nothing else.
+    Draw m of parameter k depends only on ``key``, k and m: ``chunk_size`` changes the memory use
+    and nothing else.
     """
     n = len(z)
     numbers = n_draws * max(1, math.prod(problem.event_shape))
@@ -60,7 +60,7 @@ def simulate_chunks(
 def simulate_sets(
     key: Key[Array, ""], problem: Problem, z: Float[Array, "K dim"], n_draws: int
 ) -> tuple[Float[np.ndarray, "K M *event"], Bool[np.ndarray, "K M"]]:
-    """All sets at once, for methods that learn from them, and which draws are usable."""
+    """All sets in one array, for methods that learn from them, and a mask of usable draws."""
     chunks = list(simulate_chunks(key, problem, z, n_draws))
     x = np.concatenate([np.asarray(chunk.x)[: chunk.rows] for chunk in chunks])
     return x, np.concatenate([np.asarray(chunk.ok)[: chunk.rows] for chunk in chunks])

@@ -44,9 +44,9 @@ class Space(eqx.Module):
         return sum(self._sizes)
 
     def constrain(self, z: Float[Array, " dim"]) -> PyTree:
-        """The parameter on its support that ``z`` stands for.
+        """The parameter on its support that corresponds to ``z``.
 
-        A ``z`` so far out that rounding would carry theta off its support is moved inwards.
+        If rounding would move theta off its support, ``z`` is moved towards the centre first.
         """
         return self.constrain_with_log_det(z)[0]
 
@@ -63,7 +63,7 @@ class Space(eqx.Module):
         return self.constrain_with_log_det(z)[1]
 
     def constrain_with_log_det(self, z: Float[Array, " dim"]) -> tuple[PyTree, Float[Array, ""]]:
-        """Both ``constrain`` and ``log_det``, for the price of one."""
+        """Both ``constrain`` and ``log_det``, at the cost of one."""
         centres = self._split(jnp.zeros_like(z))
         parts = zip(self._transforms, self.supports, self._split(z), centres, strict=True)
         leaves, total = [], jnp.sum(jnp.log(self.scale))
@@ -80,7 +80,7 @@ class Space(eqx.Module):
             return all(bool(np.all(support(jnp.asarray(leaf)))) for support, leaf in pairs)
 
     def read(self, theta: Any) -> tuple[PyTree, tuple[int, ...]]:
-        """Check a parameter, or a batch of them, that a user wrote.
+        """Check a parameter, or a batch of parameters, given by a user.
 
         Returns:
             theta as arrays with one leading axis, and the shape of the batch.
@@ -90,7 +90,9 @@ class Space(eqx.Module):
         """
         labelled = zip(self.labels, self.leaves(theta), strict=True)
         numbers = [check_numbers(f"theta{label}", leaf) for label, leaf in labelled]
-        with np.errstate(over="ignore"):  # beyond single precision is infinite, and outside
+        with np.errstate(
+            over="ignore"
+        ):  # beyond single precision is infinite, and outside the support
             arrays = [jnp.asarray(array, float) for array in numbers]
         batches = set()
         for label, shape, array in zip(self.labels, self.shapes, arrays, strict=True):
@@ -109,7 +111,7 @@ class Space(eqx.Module):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What a message calls each entry of theta: ``['mu']``, or nothing for a single one."""
+        """The name of each entry of theta in messages: ``['mu']``, or empty for a single one."""
         return tuple(f"[{name!r}]" for name in self.names) if self.names is not None else ("",)
 
     @property
@@ -140,7 +142,7 @@ class Space(eqx.Module):
         """The entries of a theta, or of a batch, in the order of ``names``."""
         if self.names is None:
             if isinstance(theta, Mapping):
-                raise TypeError("theta: expected one array, as the prior is one distribution.")
+                raise TypeError("theta: expected one array, because the prior is one distribution.")
             return [theta]
         if not isinstance(theta, Mapping) or set(theta) != set(self.names):
             got = sorted(map(str, theta)) if isinstance(theta, Mapping) else type(theta).__name__
@@ -155,7 +157,7 @@ def constrain_all(space: Space, z: Float[Array, "n dim"]) -> PyTree:
 
 
 _EDGE = 16.0  # sigmoid(-16) is about 1e-7: the last float32 before the edge of an interval
-_MOVES = 200  # 0.9^200 is 1e-9: what is still outside by then is not a number
+_MOVES = 200  # 0.9^200 is 1e-9: a point still outside by then is NaN
 
 
 def _inwards(
@@ -163,14 +165,16 @@ def _inwards(
 ) -> Array:
     """``u``, or the first point from there towards ``centre`` whose theta is on the support.
 
-    Rounding alone does not count: what the inverse gives back is inside, as is a closed edge.
+    A point counts as inside if the inverse is finite there, or if it lies on a closed edge.
     """
     if isinstance(getattr(transform, "base_transform", transform), IdentityTransform):
         return u
 
     def unfinished(state: tuple[Array, Array]) -> Array:
         point, moves = state
-        theta = jax.lax.optimization_barrier(transform(point))  # XLA takes log(exp(u)) for u
+        theta = jax.lax.optimization_barrier(
+            transform(point)
+        )  # XLA would simplify log(exp(u)) to u
         returns = jnp.all(jnp.isfinite(transform.inv(theta)))
         inside = jnp.all(jnp.isfinite(theta)) & (returns | jnp.all(support(theta)))
         return ~inside & (moves < _MOVES)
@@ -194,9 +198,9 @@ def _inverse(transform: Transform, theta: Array) -> Array:
 
 
 def standardised(space: Space, theta: PyTree) -> Space:
-    """The same space, standardised so that a batch of draws ``theta`` has unit spread in z.
+    """The same space, standardised: a batch of draws ``theta`` has unit spread in z.
 
-    Median and half the 16-84 % range: heavy tails do not matter.
+    Uses the median and half the 16-84 % range, which heavy tails do not affect.
     """
     z = np.asarray(jax.jit(jax.vmap(space.unconstrain))(theta))
     u = z * np.asarray(space.scale) + np.asarray(space.loc)

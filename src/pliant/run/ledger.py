@@ -34,12 +34,12 @@ class Ledger:
         self._chunks: list[dict[str, np.ndarray]] = []
         self._places: dict[bytes, set[int]] = {}
         self._number = 0
-        self._waiting: list[tuple[Int[np.ndarray, " D"], Drawn]] = []
+        self._waiting: list[tuple[Int[np.ndarray, " _"], Drawn]] = []
         self._written = time.monotonic()
         for self._number, path in numbered(folder).items():
             self._read(path)
 
-    def known(self, table: Table) -> list[tuple[Int[np.ndarray, " D"], Drawn]]:
+    def known(self, table: Table) -> list[tuple[Int[np.ndarray, " _"], Drawn]]:
         """The draws of a request that the ledger has, in the order in which they were written."""
         request = table.request
         rows = {key.tobytes(): row for row, key in enumerate(request.keys)}
@@ -81,7 +81,7 @@ class Ledger:
 
 
 def _chunk(
-    request: Request, pieces: list[tuple[Int[np.ndarray, " D"], Drawn]]
+    request: Request, pieces: list[tuple[Int[np.ndarray, " _"], Drawn]]
 ) -> dict[str, np.ndarray]:
     places = np.concatenate([places for places, _ in pieces])
     some, parameter = np.unique(places // request.n, return_inverse=True)

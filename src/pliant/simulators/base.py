@@ -9,14 +9,14 @@ from jaxtyping import Array, Bool, Float, Key, PyTree
 class AbstractSimulator(eqx.Module):
     """A source of draws ``x ~ p(x | theta)``.
 
-    Every draw depends on the key of its parameter and on its own index alone, never on
-    the batch that it is computed in: any chunking gives the same draws.
+    A draw depends only on the key of its parameter and on its own index, never on the batch in
+    which it is computed: any chunking gives the same draws.
     """
 
     @property
     @abc.abstractmethod
     def compiled(self) -> bool:
-        """Whether batches should have one size, as each other one is compiled anew."""
+        """Whether batches should have the same size, because each new size is compiled again."""
 
     @abc.abstractmethod
     def event_shape(self, theta: PyTree) -> tuple[int, ...]:

@@ -16,25 +16,25 @@ from pliant.simulators.process import FORMATS, CommandCall, end_all, placeholder
 class CommandSimulator(AbstractExternalSimulator):
     """An external program, such as ``["./model", "--beta", "{beta}", "--seed", "{seed}"]``.
 
-    Every run has a scratch folder of its own, which is its working directory and is always
-    removed, and no shell. ``{name}`` stands for a parameter (the entries of an array have commas
-    between them), ``{seed}`` for an integer of 31 bits, different for each draw. A file
-    ``parameters.json`` in the scratch folder holds all of them.
+    Each run starts without a shell in its own scratch folder, which is always removed. ``{name}``
+    stands for a parameter (the entries of an array are separated by commas), ``{seed}`` for an
+    integer of 31 bits that differs between draws. The file ``parameters.json`` in the scratch
+    folder contains all of them.
 
-    A run fails if the program ends with another code than zero, takes longer than ``timeout``, or
-    writes something that cannot be read; the failure keeps the tail of its standard error.
+    A run fails if the program exits with a code other than zero, takes longer than ``timeout``, or
+    writes output that cannot be read; the failure keeps the tail of its standard error.
 
     Args:
-        command: The program and its arguments. Words that name files or folders which exist
-            are taken relative to the directory where Python is now.
+        command: The program and its arguments. Words that name existing files or
+            folders are resolved relative to Python's current directory.
         read: Where the draw is: standard output as "json", "csv" or "npy", the name of a file
             with such an ending that the program writes, or a function of the scratch
             folder's path. Standard output is the file ``stdout`` there.
-        timeout: Seconds after which the program is killed with all that it started; None for no
+        timeout: Seconds after which the program and all its children are killed; None for no
             limit.
         workers: How many run at a time; None for one.
         executor: Any ``concurrent.futures.Executor``, to run on other machines.
-        on_failure: "count" goes on without a draw that fails; "raise" raises.
+        on_failure: "count" counts and discards a draw that fails; "raise" raises.
         event: The shape of a draw; None for that of the observations.
     """
 
@@ -48,7 +48,7 @@ class CommandSimulator(AbstractExternalSimulator):
 
     def __init__(
         self,
-        command: Sequence[str],
+        command: Sequence[str | Path],
         *,
         read: str | Callable[[Path], Any] = "json",
         timeout: float | None = None,
@@ -71,12 +71,12 @@ class CommandSimulator(AbstractExternalSimulator):
         return False
 
     def event_shape(self, theta: PyTree) -> tuple[int, ...]:
-        """As it was given, or as the observations have it; the command's names are checked."""
+        """As given, or that of the observations; the placeholders of the command are checked."""
         names = {*(theta if isinstance(theta, dict) else ["theta"]), "seed"}
         unknown = sorted(placeholders(self.command) - names)
         if unknown:
             raise ValueError(
-                f"command: {{{unknown[0]}}} is no parameter; expected names of {sorted(names)}."
+                f"command: {{{unknown[0]}}} is not a parameter; expected one of {sorted(names)}."
             )
         return super().event_shape(theta)
 
@@ -105,7 +105,7 @@ def _read_command(command: Any) -> tuple[str, ...]:
         )
     program = shutil.which(words[0])
     if program is None:
-        raise ValueError(f"command: there is no program {words[0]!r} that can be run.")
+        raise ValueError(f"command: cannot find an executable program {words[0]!r}.")
     rest = [str(Path(word).resolve()) if word and Path(word).exists() else word for word in words]
     return (str(Path(program).absolute()), *rest[1:])
 

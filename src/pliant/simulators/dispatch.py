@@ -1,4 +1,4 @@
-"""Draws handed out to workers in pieces, sized by the run time that was measured."""
+"""Draws distributed among workers in pieces, sized by the measured run time."""
 
 import os
 import sys
@@ -30,17 +30,17 @@ from pliant.simulators.worker import (
     run_piece,
 )
 
-_SECONDS = 0.25  # of work in a piece: long for any executor's overhead, short for a person
-_AHEAD = 2  # pieces for each worker that are handed out at a time, so that none has to wait
-_ATTEMPTS = 4  # of a draw that ends its worker, alone
+_SECONDS = 0.25  # of work per piece: much longer than any executor's overhead, short for a person
+_AHEAD = 2  # pieces per worker that are submitted at a time: no worker has to wait
+_ATTEMPTS = 4  # at a draw that ends its worker when it is made alone
 
 
 class SimulatorError(Exception):
-    """The simulator cannot go on; the message says why."""
+    """The simulator cannot continue; the message says why."""
 
 
 class Request(NamedTuple):
-    """Draws that are wanted: n of each of K parameters."""
+    """The requested draws: n for each of K parameters."""
 
     names: tuple[str, ...] | None
     """Of the parameter's entries; None if it is a single array."""
@@ -78,23 +78,23 @@ class Pool(NamedTuple):
     executor: Callable[[], Executor] | None
     """Gives the executor, or a new one after it broke; None makes the pieces right here."""
     replaceable: bool
-    """Whether a broken executor is replaced."""
+    """Whether a broken executor is replaced by a new one."""
     abandon: Callable[[], Any]
-    """Ends what is under way, when the run is interrupted."""
+    """Stops the running pieces when the run is interrupted."""
 
 
 def draw_pieces(
     call: Call, request: Request, wanted: Bool[np.ndarray, "K n"], pool: Pool
 ) -> Iterator[tuple[Int[np.ndarray, " D"], Drawn]]:
-    """Make the wanted draws, and give each piece as soon as it is finished.
+    """Make the requested draws, and yield each piece as soon as it is finished.
 
-    One draw of each of the first parameters comes first, so that a simulator which fails
-    everywhere is found out soon; the others follow parameter by parameter. When a worker dies,
-    the pieces that were handed out are made again, draw by draw and alone: only a draw
-    that ends its worker four times in this way counts as failed.
+    One draw of each of the first parameters comes first, to detect early a simulator that always
+    fails; the others follow parameter by parameter. When a worker dies, the submitted pieces are
+    repeated one draw at a time: only a draw that ends its worker four times in this way counts as
+    failed.
 
     Yields:
-        Places in the flattened table ``(K, n)``, and what became of them.
+        Places in the flattened table ``(K, n)``, and their draws.
     """
     places = _in_order(wanted, request.whole_sets)
     pieces = _Pieces(request, places)
@@ -108,7 +108,7 @@ def draw_pieces(
 
 
 def _in_order(wanted: Bool[np.ndarray, "K n"], whole_sets: bool) -> list[np.ndarray]:
-    """Groups of places that are made in one call each or can be split freely."""
+    """Groups of places, in the order in which they are made."""
     if whole_sets:
         return [np.flatnonzero(wanted.any(axis=1))]
     first = np.zeros_like(wanted)
@@ -117,22 +117,22 @@ def _in_order(wanted: Bool[np.ndarray, "K n"], whole_sets: bool) -> list[np.ndar
 
 
 PROBES = 100
-"""Parameters whose first draw comes before all others."""
+"""Parameters whose first draw is made before all others."""
 
 
 class _Work(NamedTuple):
     piece: Piece
     places: Int[np.ndarray, " D"]
     suspect: bool = False
-    """Whether it was under way when a worker died, and is made alone since."""
+    """Whether it was running when a worker died, and is therefore made alone."""
     deaths: int = 0
     """How many workers died while it was made alone."""
 
 
 class _Pieces:
-    """Cuts the draws into pieces of about the same run time, and smaller ones at the end."""
+    """Splits the draws into pieces of about the same run time, and smaller ones at the end."""
 
-    def __init__(self, request: Request, groups: list[Int[np.ndarray, " D"]]):
+    def __init__(self, request: Request, groups: list[Int[np.ndarray, " _"]]):
         self.request = request
         self.groups = deque(group for group in groups if group.size)
         self.count = 0
@@ -140,13 +140,13 @@ class _Pieces:
         self.seconds = 0.0
 
     def note(self, drawn: Drawn) -> None:
-        """Learn from the run time of a piece."""
+        """Update the estimated run time of a draw."""
         per_call = self.request.n if self.request.whole_sets else 1
         self.calls += len(drawn.code) // per_call
         self.seconds += float(drawn.seconds.sum())
 
     def next(self, workers: int) -> _Work | None:
-        """The next piece; None if there is nothing left."""
+        """The next piece; None if there are no draws left."""
         if not self.groups:
             return None
         group = self.groups.popleft()
@@ -167,7 +167,7 @@ class _Pieces:
         return _Work(self.request.piece(self.count, places), places)
 
     def singles(self, work: _Work) -> list[_Work]:
-        """What each call of a piece made, as pieces of their own."""
+        """Each call of a piece as a piece of its own."""
         per_call = self.request.n if self.request.whole_sets else 1
         units = work.places[::per_call] // per_call
         return [self.work(units[i : i + 1]) for i in range(len(units))]
@@ -183,10 +183,10 @@ class _Crew:
     pieces: _Pieces
     handed_out: dict[Future[Drawn], _Work] = field(default_factory=dict)
     suspects: deque[_Work] = field(default_factory=deque)
-    """Draws that were under way when a worker died; each is made alone."""
+    """Draws that were running when a worker died; each is made alone."""
 
     def work(self) -> Iterator[tuple[Int[np.ndarray, " D"], Drawn]]:
-        """Keep all workers busy until everything is made."""
+        """Keep all workers busy until all draws are made."""
         try:
             while self._hand_out():
                 done, _ = wait(self.handed_out, return_when=FIRST_COMPLETED)
@@ -194,7 +194,7 @@ class _Crew:
                     finished = self._finished(future)
                     if finished is not None:
                         yield finished
-        except BaseException:  # an interrupt, too, must not leave workers behind
+        except BaseException:  # an interrupt must not leave workers behind either
             for future in self.handed_out:
                 future.cancel()
             self.pool.abandon()
@@ -219,12 +219,12 @@ class _Crew:
             try:
                 executor = self.pool.executor()
                 future = executor.submit(run_piece, self.payload, self.paths, work.piece)
-            except BrokenExecutor as error:  # a worker died that was idle
+            except BrokenExecutor as error:  # an idle worker died
                 self._check_replaceable(error)
                 executor = self.pool.executor()
                 future = executor.submit(run_piece, self.payload, self.paths, work.piece)
         except RuntimeError as error:
-            raise SimulatorError(f"executor: it takes no more work: {error}.") from error
+            raise SimulatorError(f"executor: it does not accept more work: {error}.") from error
         self.handed_out[future] = work
 
     def _finished(self, future: Future[Drawn]) -> tuple[Int[np.ndarray, " D"], Drawn] | None:
@@ -250,13 +250,13 @@ class _Crew:
     def _check_replaceable(self, error: BaseException) -> None:
         if not self.pool.replaceable:
             raise SimulatorError(
-                f"The executor broke, as a worker died ({error}). With workers= instead of "
+                f"The executor broke because a worker died ({error}). With workers= instead of "
                 "executor=, dead workers are replaced."
             ) from error
 
 
 def _crashed(piece: Piece, error: BaseException) -> Drawn:
-    """The end of draws that end every worker that tries them."""
+    """The result of draws that end every worker."""
     size = len(piece.draw)
     message = f"ended its worker {_ATTEMPTS} times ({type(error).__name__})"
     return Drawn(
@@ -268,7 +268,7 @@ def _crashed(piece: Piece, error: BaseException) -> Drawn:
 
 
 def worker_count(executor: Executor) -> int:
-    """How many workers an executor has, as far as it can be told."""
+    """How many workers an executor has; the number of cores if it does not tell."""
     client = getattr(executor, "_client", None)  # Dask
     if client is not None:
         return max(1, sum(client.ncores().values()))

@@ -1,4 +1,4 @@
-"""What simulators outside of JAX share: draws in pieces, on workers, some of which may fail."""
+"""What simulators outside of JAX share: draws in pieces, on workers, that may fail."""
 
 import abc
 import dataclasses
@@ -25,18 +25,18 @@ from pliant.simulators.dispatch import (
 from pliant.simulators.worker import KINDS, OK, Call, Drawn
 
 MISSING = 255
-"""The code of a draw that is not made yet."""
+"""The code of a draw that has not been made yet."""
 
 
 class SimulationError(ValueError):
-    """A draw failed, and the simulator was told to raise then."""
+    """A draw failed, and ``on_failure`` is "raise"."""
 
 
 class AbstractExternalSimulator(AbstractSimulator):
-    """A simulator that JAX cannot see into. It may be slow, and some of its draws may fail.
+    """A simulator that JAX cannot trace. It may be slow, and some of its draws may fail.
 
-    A draw that raises, is not finite, has a wrong shape or takes too long is unusable; the others
-    of its parameter are used without it.
+    A draw that raises, is not finite, has a wrong shape or takes too long is unusable; the other
+    draws of its parameter are used without it.
     """
 
     workers: eqx.AbstractVar[int | None]
@@ -64,7 +64,7 @@ class AbstractExternalSimulator(AbstractSimulator):
 
     @property
     def compiled(self) -> bool:
-        """Batches of any size will do."""
+        """False: batches can have any size."""
         return False
 
     @property
@@ -74,20 +74,22 @@ class AbstractExternalSimulator(AbstractSimulator):
 
     @abc.abstractmethod
     def call(self) -> Call:
-        """What workers are sent: it can be pickled, and imports no JAX."""
+        """What is sent to workers: it can be pickled, and does not import JAX."""
 
     @abc.abstractmethod
     def own_pool(self, workers: int) -> tuple[Callable[[], Executor], Callable[[], Any]]:
-        """Workers of its own: what gives the executor, and what ends those under way."""
+        """The simulator's own workers: a function for the executor, and one that stops them."""
 
     def expecting(self, event: tuple[int, ...]) -> "AbstractExternalSimulator":
-        """The same simulator, whose draws should have the shape ``event`` if it has no own."""
+        """The same simulator, with ``event`` as the shape of a draw unless it was given."""
         return self if self.event is not None else dataclasses.replace(self, event=event)
 
     def event_shape(self, theta: PyTree) -> tuple[int, ...]:
-        """As it was given, or as the observations have it: nothing is simulated to find out."""
+        """As given, or that of the observations; nothing is simulated."""
         if self.event is None:
-            raise ValueError("event: expected the shape of a draw, as there are no observations.")
+            raise ValueError(
+                "event: expected the shape of a draw, because there are no observations."
+            )
         return self.event
 
     def simulate(
@@ -149,7 +151,7 @@ class AbstractExternalSimulator(AbstractSimulator):
 
 
 class Table:
-    """All draws of a request, as far as they are made."""
+    """All draws of a request, filled piece by piece."""
 
     def __init__(self, request: Request, x: np.ndarray, code: UInt[np.ndarray, "K n"]):
         self.request = request
@@ -158,18 +160,18 @@ class Table:
 
     @classmethod
     def empty(cls, request: Request) -> "Table":
-        """Nothing is made yet."""
+        """A table without draws."""
         shape = (len(request.keys), request.n)
         x = np.zeros((*shape, *request.event), request.dtype)
         return cls(request, x, np.full(shape, MISSING, np.uint8))
 
     @property
     def missing(self) -> Bool[np.ndarray, "K n"]:
-        """Which draws are not made yet."""
+        """Which draws have not been made yet."""
         return self.code == MISSING
 
     def fill(self, places: Int[np.ndarray, " D"], drawn: Drawn) -> None:
-        """Take a piece in.
+        """Store the draws of a piece.
 
         Raises:
             SimulatorError: If the first draws of a hundred parameters all failed.

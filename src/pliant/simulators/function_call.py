@@ -1,4 +1,4 @@
-"""One call of a Python function: a random generator of its own, and a limit of time.
+"""One call of a Python function, with its own random generator and a time limit.
 
 Workers import this module, so it imports neither JAX nor the rest of Pliant.
 """
@@ -22,7 +22,7 @@ from pliant.simulators.worker import OutOfTimeError
 if TYPE_CHECKING:
     from jaxtyping import UInt
 
-_HARD = 2.0  # a worker whose draw takes so many timeouts ends: it is stuck in compiled code
+_HARD = 2.0  # timeouts after which a worker exits: its draw is stuck in compiled code
 _owned = False  # whether this process is a worker that may end itself
 
 
@@ -45,10 +45,12 @@ class FunctionCall:
 
 
 def own_worker(parent: int) -> None:
-    """Make this process a worker of ``parent``, which ends when its parent does."""
+    """Make this process a worker of ``parent`` that exits when its parent does."""
     global _owned
     _owned = True
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C is handled by the parent, which stops its workers
 
     def watch() -> None:
         pause = threading.Event()
@@ -60,7 +62,7 @@ def own_worker(parent: int) -> None:
 
 
 class _Words(ISeedSequence):
-    """Hands random words on to a bit generator as they are: they are mixed already."""
+    """Passes random words to a bit generator unchanged: they are already mixed."""
 
     def __init__(self, words: UInt[np.ndarray, "4"]):
         self.words = words
@@ -71,7 +73,7 @@ class _Words(ISeedSequence):
 
 @contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
-    """Raise in this, the main thread, after some seconds; a worker stuck in C ends later."""
+    """Raise in the main thread after some seconds; a worker stuck in C exits later."""
 
     def ring(number: int, frame: Any) -> None:
         raise OutOfTimeError(f"took longer than {seconds:g} s")
@@ -90,7 +92,7 @@ def _alarm(seconds: float) -> Iterator[None]:
 
 
 def _in_thread(call: Callable[[], Any], seconds: float) -> Any:
-    """``call()`` in a thread that is left to itself when time is up."""
+    """``call()`` in a thread that is abandoned when time is up."""
     outcome: list[tuple[bool, Any]] = []
 
     def work() -> None:

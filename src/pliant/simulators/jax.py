@@ -19,7 +19,7 @@ class JaxSimulator(AbstractSimulator):
 
     @property
     def compiled(self) -> bool:
-        """Yes."""
+        """True: each batch size is compiled once."""
         return True
 
     def event_shape(self, theta: PyTree) -> tuple[int, ...]:

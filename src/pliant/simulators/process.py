@@ -1,4 +1,4 @@
-"""One run of an external program, in a scratch folder of its own that is always removed.
+"""One run of an external program, in its own scratch folder that is always removed.
 
 Workers import this module, so it imports neither JAX nor the rest of Pliant.
 """
@@ -42,7 +42,7 @@ class CommandCall:
         command: The program and its arguments, with ``{name}`` for parameters and the seed.
         read: A format of standard output, a file name, or a function of the scratch folder.
         timeout: Seconds after which the process group is killed; None for no limit.
-        event: The shape of a draw, which CSV does not tell.
+        event: The shape of a draw, which CSV does not contain.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class CommandCall:
             code = process.wait()
         finally:
             timer.cancel()
-            reaper.kill_group(process.pid)  # also what the program left behind
+            reaper.kill_group(process.pid)  # including processes that the program left behind
             process.wait()
             with _running_lock:
                 _running.discard(process.pid)
@@ -145,7 +145,7 @@ def placeholders(command: tuple[str, ...]) -> set[str]:
 
 
 def filled(word: str, values: Mapping[str, Any]) -> str:
-    """A word of the command with numbers for names; the entries of an array have commas."""
+    """A word of the command with numbers for names; array entries are separated by commas."""
 
     def number(match: re.Match[str]) -> str:
         if match[1] not in values:
@@ -180,7 +180,7 @@ _reapers: dict[int, "subprocess.Popen[str]"] = {}
 
 
 def _dismiss() -> None:
-    """Let the reaper of this process go: there is nothing left to clean up."""
+    """Stop the reaper of this process: there is nothing left to clean up."""
     helper = _reapers.pop(os.getpid(), None)
     if helper is not None and helper.stdin is not None:
         helper.stdin.close()
@@ -191,7 +191,7 @@ atexit.register(_dismiss)
 
 
 def _tell(verb: str, folder: Path, *more: int) -> None:
-    """Let the reaper of this process know; it is started with the first command."""
+    """Send a line to the reaper of this process, which starts with the first command."""
     line = "\t".join([verb, str(folder), *map(str, more)])
     with _running_lock:
         helper = _reapers.get(os.getpid())

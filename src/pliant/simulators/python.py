@@ -11,26 +11,26 @@ from pliant._checks import check_instance
 from pliant.simulators.external import AbstractExternalSimulator
 from pliant.simulators.function_call import FunctionCall, own_worker
 
-_IDLE_SECONDS = 60  # after which workers leave
+_IDLE_SECONDS = 60  # after which idle workers exit
 
 
 class PythonSimulator(AbstractExternalSimulator):
     """A function ``f(rng, theta) -> x`` that makes one draw with NumPy, or anything else.
 
-    ``rng`` is a ``numpy.random.Generator`` that is seeded by round, parameter and draw, so that
-    neither the number of workers nor their order changes a bit of the result. ``theta`` has the
-    names and shapes of the prior, in double precision.
+    ``rng`` is a ``numpy.random.Generator`` seeded by round, parameter and draw: neither the number
+    of workers nor their order changes a bit of the result. ``theta`` has the names and shapes of
+    the prior, in double precision.
 
     Args:
-        function: The function. Functions of notebooks and scripts will do.
+        function: The function. It may be defined in a notebook or a script.
         workers: Processes of this machine that are started with loky; None calls the function
             here. With ``executor``: how many of its workers to keep busy.
         executor: Any ``concurrent.futures.Executor``: a process pool, a Dask client's
             ``get_executor()``, or ``mpi4py.futures.MPIPoolExecutor``.
         vectorised: The function makes a set at once: ``f(rng, theta, n) -> (n, *event)``.
-        timeout: Seconds after which a draw, or a set, is given up; None for no limit. A function
-            that is stuck in compiled code can be ended in ``workers`` only.
-        on_failure: "count" goes on without a draw that fails; "raise" raises.
+        timeout: Seconds after which a draw, or a set, is abandoned; None for no limit. A function
+            that is stuck in compiled code can only be stopped in ``workers``.
+        on_failure: "count" counts and discards a draw that fails; "raise" raises.
         event: The shape of a draw; None for that of the observations.
     """
 
@@ -57,7 +57,7 @@ class PythonSimulator(AbstractExternalSimulator):
         return FunctionCall(self.function, self.timeout)
 
     def own_pool(self, workers: int) -> tuple[Callable[[], Executor], Callable[[], Any]]:
-        """Processes of loky, which are kept for the next round."""
+        """Processes of loky, which are reused in the next round."""
         from loky import get_reusable_executor
 
         def executor() -> Any:

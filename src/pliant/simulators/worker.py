@@ -1,4 +1,4 @@
-"""What a worker does: make the draws of one piece. It imports NumPy, and neither JAX nor Pliant."""
+"""What a worker does: make the draws of one piece. It imports NumPy, but neither JAX nor Pliant."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WRONG_SHAPE = "wrong shape"
 TIMEOUT = "timeout"
 CRASH = "crash"
 KINDS = (OK, EXCEPTION, NOT_FINITE, WRONG_SHAPE, TIMEOUT, CRASH)
-"""What can become of a draw; the codes of ``Drawn`` and of the ledger are places in here."""
+"""The possible outcomes of a draw; the codes of ``Drawn`` and of the ledger are indices of it."""
 
 _REAL = "biuf"
 _TAIL = 2000  # characters of a traceback that are kept
@@ -33,10 +33,10 @@ class OutOfTimeError(Exception):
 
 
 class Piece(NamedTuple):
-    """Draws that one worker makes in one go."""
+    """Draws that one worker makes in one task."""
 
     number: int
-    """Different for every piece that is handed out, so that no executor takes two for one."""
+    """Unique: an executor may treat tasks with equal arguments as one."""
     names: tuple[str, ...] | None
     """Of the parameter's entries; None if it is a single array."""
     keys: UInt[np.ndarray, "P words"]
@@ -54,7 +54,7 @@ class Piece(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """What became of the draws of a piece."""
+    """The draws of a piece, and which of them failed."""
 
     x: Float[np.ndarray, "D *event"]
     """Zero where a draw is not usable."""
@@ -62,7 +62,7 @@ class Drawn(NamedTuple):
     """Places in ``KINDS``."""
     seconds: Float[np.ndarray, " D"]
     examples: dict[str, tuple[int, str]]
-    """For each kind of failure the first draw that failed so, and its message."""
+    """For each kind of failure, the first such draw and its message."""
 
 
 Call = Callable[..., Any]
@@ -88,7 +88,7 @@ def run_piece(payload: bytes, paths: tuple[str, ...], piece: Piece) -> Drawn:
 
 
 def make_piece(call: Call, piece: Piece) -> Drawn:
-    """Make all draws of a piece; whatever goes wrong in one of them is noted in its code."""
+    """Make all draws of a piece; a failure is recorded in the code of its draw."""
     words = seed_words(piece.keys[piece.parameter], piece.draw)
     size = len(piece.draw)
     x = np.zeros((size, *piece.event), piece.dtype)
@@ -106,7 +106,7 @@ def make_piece(call: Call, piece: Piece) -> Drawn:
 
 
 def _make_draws(call: Call, words: np.ndarray, piece: Piece, drawn: Drawn) -> None:
-    """One call for each draw. This loop is all that a quick simulator waits for."""
+    """One call per draw. This loop is the whole overhead of a fast simulator."""
     x, event, seconds, clock = drawn.x, piece.event, drawn.seconds, time.perf_counter
     for index, start, stop in _parameters(piece):
         theta = theta_at(piece, index)
@@ -169,7 +169,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def theta_at(piece: Piece, index: int) -> Any:
-    """One parameter: numbers and arrays in double precision, which cannot be written to."""
+    """One parameter: numbers and read-only arrays in double precision."""
     entries = [values[index] for values in piece.values]
     for entry in entries:
         if isinstance(entry, np.ndarray):
@@ -178,7 +178,7 @@ def theta_at(piece: Piece, index: int) -> Any:
 
 
 def _parameters(piece: Piece) -> Iterator[tuple[int, int, int]]:
-    """Each parameter with the first of its rows, and the first that is not."""
+    """Each parameter with its first row and the row after its last."""
     edges = np.flatnonzero(np.diff(piece.parameter)) + 1
     starts = [0, *edges.tolist()]
     for start, stop in zip(starts, [*starts[1:], len(piece.draw)], strict=True):
@@ -189,7 +189,7 @@ def _parameters(piece: Piece) -> Iterator[tuple[int, int, int]]:
 def _loaded(payload: bytes, paths: tuple[str, ...]) -> Call:
     sys.path.extend(path for path in paths if path not in sys.path)
     try:
-        return pickle.loads(payload)  # what this very run sent: nothing is ever read from a file
+        return pickle.loads(payload)  # sent by this run: nothing is ever read from a file
     except Exception as error:
         raise WorkerSetupError(
             f"A worker could not load the simulator: {type(error).__name__}: {error}. It needs the "
@@ -204,7 +204,7 @@ def _wrong_shape(event: tuple[int, ...], value: np.ndarray | np.generic) -> str:
 
 
 def _told(error: Exception) -> tuple[str, str]:
-    """What kind of failure an error is, what it says, and where it came from."""
+    """The kind of failure, the error message, and where it was raised."""
     if isinstance(error, OutOfTimeError):
         return TIMEOUT, str(error)
     text = f"{type(error).__name__}: {error}".strip()

@@ -3,6 +3,7 @@
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
@@ -84,7 +85,7 @@ def test_the_proposal_with_weights_in_two_dimensions():
     mixture = pmc().proposal(jax.random.key(0), population)
     draws = np.asarray(mixture.sample(jax.random.key(1), 100_000))
     fitted, _ = pmc().perturbation.fit(
-        jax.random.key(0), population.z, np.asarray(log_weights), None
+        jax.random.key(0), jnp.asarray(population.z), jnp.asarray(log_weights), None
     )
     narrow = np.asarray(fitted.sample(jax.random.key(1), 100_000))
     np.testing.assert_allclose(draws.mean(0), narrow.mean(0), atol=0.05)

@@ -1,0 +1,46 @@
+"""The spline flow as a family: its start, and what a warm start takes over."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+import pliant
+from pliant.densities.coupling import CouplingFlow
+from pliant.densities.spline_flow import FlowDensity
+
+FAMILY = pliant.SplineFlow(layers=2, bins=4, width=8, training=pliant.Training(steps=50))
+STILL = pliant.Training(steps=1, every=1, rate=1e-9)
+
+
+def untrained(dim):
+    flow = CouplingFlow(jax.random.key(0), dim=dim, layers=2, bins=4, width=8)
+    return FlowDensity(jnp.zeros(dim), jnp.eye(dim), flow)
+
+
+def test_an_untrained_flow_is_a_standard_normal():
+    density = untrained(3)
+    z = density.sample(jax.random.key(0), 100)
+    expected = stats.norm.logpdf(np.asarray(z)).sum(axis=1)
+    np.testing.assert_allclose(density.log_prob(z), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("warm", [True, False])
+def test_a_warm_start_takes_the_flow_and_a_cold_one_does_not(warm):
+    family = pliant.SplineFlow(layers=2, bins=4, width=8, training=STILL, warm_start=warm)
+    z = jax.random.normal(jax.random.key(0), (200, 2))
+    init = untrained(2)
+    init = eqx.tree_at(lambda d: d.flow.bias_1, init, init.flow.bias_1 + 0.5)
+    density, _ = family.fit(jax.random.key(1), z, jnp.zeros(200), init)
+    assert np.allclose(density.flow.bias_1, 0.5, atol=1e-4) == warm
+
+
+def test_whitening_takes_the_place_and_the_width():
+    z = 100 + 0.01 * jax.random.normal(jax.random.key(0), (500, 1))
+    density, info = FAMILY.fit(jax.random.key(1), z, jnp.zeros(500), None)
+    draws = density.sample(jax.random.key(2), 2000)
+    assert float(jnp.mean(draws)) == pytest.approx(100, abs=2e-3)
+    assert float(jnp.std(draws)) == pytest.approx(0.01, rel=0.15)
+    assert int(info["fit_steps"]) == 50

@@ -1,0 +1,70 @@
+"""One call of a function: its generator, and its time limit in any thread."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from pliant.simulators.function_call import FunctionCall
+from pliant.simulators.worker import OutOfTimeError
+
+WORDS = np.array([1, 2, 3, 4], np.uint64)
+
+
+def test_the_same_words_give_the_same_generator():
+    call = FunctionCall(lambda rng, theta: rng.normal(theta, size=3), None)
+    np.testing.assert_array_equal(call(WORDS, 1.0), call(WORDS, 1.0))
+    assert np.all(call(WORDS, 1.0) != call(WORDS + np.uint64(1), 1.0))
+
+
+def test_a_set_gets_its_size():
+    assert FunctionCall(lambda rng, theta, n: np.full(n, theta), None)(WORDS, 2.0, 5).sum() == 10
+
+
+def sleeps(rng, theta):
+    time.sleep(theta)
+    return theta
+
+
+def outcome(call, theta, found):
+    try:
+        found.append(call(WORDS, theta))
+    except OutOfTimeError as error:
+        found.append(error)
+
+
+@pytest.mark.parametrize("in_main", [True, False])
+def test_a_call_that_takes_too_long_is_abandoned(in_main):
+    call, found, began = FunctionCall(sleeps, 0.3), [], time.monotonic()
+    for theta in (0.0, 20.0):
+        if in_main:
+            outcome(call, theta, found)
+        else:
+            thread = threading.Thread(target=outcome, args=(call, theta, found))
+            thread.start()
+            thread.join()
+    assert time.monotonic() - began < 15
+    assert found[0] == 0.0
+    assert isinstance(found[1], OutOfTimeError)
+    assert "longer than 0.3 s" in str(found[1])
+
+
+@pytest.mark.parametrize("in_main", [True, False])
+def test_an_error_comes_through(in_main):
+    call = FunctionCall(lambda rng, theta: 1 / theta, 5.0)
+    errors = []
+
+    def run():
+        try:
+            call(WORDS, 0)
+        except ZeroDivisionError as error:
+            errors.append(error)
+
+    if in_main:
+        run()
+    else:
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+    assert len(errors) == 1
