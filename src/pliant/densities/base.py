@@ -51,8 +51,8 @@ class AbstractFamily(eqx.Module):
         key: Key[Array, ""],
         z: Float[Array, "K dim"],
         log_weights: Float[Array, " K"],
-        init: AbstractModel | None,
-    ) -> tuple[AbstractModel, dict[str, Any]]:
+        init: Any,
+    ) -> tuple[AbstractDensity, dict[str, Any]]:
         """The m-projection (appendix A.2): weighted maximum likelihood.
 
         Args:
