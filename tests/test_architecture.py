@@ -143,3 +143,24 @@ def test_no_two_classes_have_one_name():
 
 def lines(path):
     return len(path.read_text().splitlines())
+
+
+FOUND_BY = {  # a thing that people look for, and a word that stands where it is
+    "the trust region's dual": "dual",
+    "the U-statistic": "u_statistic",
+    "how a worker that died is replaced": "_check_replaceable",
+    "how a round is written to disk": "round_file",
+    "the default bandwidth": "default_beta",
+    "the text of an error about a bad prior": "prior",
+}
+
+
+def test_the_page_says_where_things_are():
+    page = (ROOT.parent.parent / "docs" / "architecture.md").read_text()
+    rows = dict(re.findall(r"^\| ([^|`]+) \| (`.*) \|$", page, re.MULTILINE))
+    for thing, places in rows.items():
+        files = re.findall(r"`([\w/]+\.py)`", places)
+        assert files, thing
+        assert {name for name in files if name not in FILES} == set()
+        assert FOUND_BY.get(thing, "") in FILES[files[0]].read_text(), thing
+    assert set(FOUND_BY) <= set(rows)

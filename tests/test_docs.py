@@ -43,7 +43,7 @@ def small_budgets(monkeypatch):
     monkeypatch.setattr(pliant, "infer", smaller)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/howto.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/howto.md", "docs/extending.md"])
 @pytest.mark.usefixtures("small_budgets")
 def test_every_block_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -74,7 +74,7 @@ def test_a_calibrated_bandwidth_gives_the_width_of_the_resampled_mean(problem):
 def test_a_calibrated_bandwidth_needs_a_metric_and_no_partition_function():
     with pytest.raises(ValueError, match=r"beta:.*Wasserstein cannot"):
         pliant.PLI(beta="calibrated", discrepancy=pliant.Wasserstein())
-    with pytest.raises(ValueError, match="partition: it belongs to one bandwidth"):
+    with pytest.raises(ValueError, match="partition: it needs a fixed bandwidth"):
         pliant.PLI(beta="calibrated", partition=pliant.PartitionFunction())
 
 

@@ -42,9 +42,6 @@ class AbstractModel(AbstractDensity):
 class AbstractFamily(eqx.Module):
     """A set of densities q, and how q is projected onto a target given by weighted samples."""
 
-    reverse_training: eqx.AbstractVar[Training]
-    """How the i-projection is trained."""
-
     @abc.abstractmethod
     def fit(
         self,
@@ -64,3 +61,10 @@ class AbstractFamily(eqx.Module):
         Returns:
             The density, and numbers for the round's history.
         """
+
+
+class AbstractModelFamily(AbstractFamily):
+    """A family of ``AbstractModel``, onto which the i-projection is possible too."""
+
+    reverse_training: eqx.AbstractVar[Training]
+    """How the i-projection is trained."""

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pliant._checks import check_instance
-from pliant.densities.base import AbstractFamily, AbstractModel
+from pliant.densities.base import AbstractModel, AbstractModelFamily
 from pliant.densities.training import Training
 
 
@@ -49,7 +49,7 @@ class GaussianDensity(AbstractModel):
         return -0.5 * jnp.sum(white**2, axis=0) - constant
 
 
-class Gaussian(AbstractFamily):
+class Gaussian(AbstractModelFamily):
     """q is one Gaussian with a full covariance, fitted in closed form.
 
     Args:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pliant._checks import check_instance, check_integer
-from pliant.densities.base import AbstractFamily, AbstractModel
+from pliant.densities.base import AbstractModel, AbstractModelFamily
 from pliant.densities.gaussian import GaussianDensity, gaussian_from_moments, weighted_moments
 from pliant.densities.training import Training
 
@@ -60,7 +60,7 @@ class MixtureDensity(AbstractModel):
         return jax.nn.logsumexp(jax.nn.log_softmax(self.logits)[:, None] + each, axis=0)
 
 
-class GaussianMixture(AbstractFamily):
+class GaussianMixture(AbstractModelFamily):
     """q is a mixture of Gaussians with full covariances.
 
     Weighted EM from k-means++ starts and from the previous round's mixture; the fit with the

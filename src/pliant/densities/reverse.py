@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from pliant.densities.base import AbstractDensity, AbstractFamily, AbstractModel
+from pliant.densities.base import AbstractDensity, AbstractModel, AbstractModelFamily
 from pliant.densities.gaussian import GaussianDensity, gaussian_kl
 from pliant.densities.training import train
 
@@ -17,11 +17,11 @@ _HELD_OUT = 0.2
 
 def reverse_project(
     key: Key[Array, ""],
-    family: AbstractFamily,
+    family: AbstractModelFamily,
     z: Float[Array, "K dim"],
     log_weights: Float[Array, " K"],
     proposal: AbstractDensity,
-    init: AbstractModel | None,
+    init: AbstractDensity | None,
 ) -> tuple[AbstractModel, dict[str, Any]]:
     """The density q of the family with the smallest KL(q || target), starting at the m-projection.
 
@@ -42,7 +42,7 @@ def reverse_project(
         The density, and numbers for the round's history.
     """
     fit_key, train_key, held_out_key = jax.random.split(key, 3)
-    start, _ = family.fit(fit_key, z, log_weights, init)
+    start: Any = family.fit(fit_key, z, log_weights, init)[0]
     log_mean_weight = jax.scipy.special.logsumexp(log_weights) - jnp.log(len(log_weights))
     data = {
         "z": z,

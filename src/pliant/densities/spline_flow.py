@@ -11,7 +11,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import softmax
 
 from pliant._checks import check_instance, check_integer
-from pliant.densities.base import AbstractFamily, AbstractModel
+from pliant.densities.base import AbstractModel, AbstractModelFamily
 from pliant.densities.coupling import CouplingFlow
 from pliant.densities.gaussian import gaussian_from_moments, weighted_moments
 from pliant.densities.training import Training, train
@@ -57,7 +57,7 @@ def flow_log_prob(
     return log_det - 0.5 * jnp.sum(noise**2, axis=0) - 0.5 * flow.dim * jnp.log(2 * jnp.pi)
 
 
-class SplineFlow(AbstractFamily):
+class SplineFlow(AbstractModelFamily):
     """q is a neural spline flow, fitted by gradient descent and warm-started.
 
     Each round whitens the samples by their weighted mean and covariance. In these coordinates the

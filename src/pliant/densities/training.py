@@ -44,13 +44,13 @@ class Training(eqx.Module):
         check_integer("patience", self.patience, at_least=1)
 
 
-class _Progress(eqx.Module):
+class _TrainingState(eqx.Module):
     params: Any
     optimiser: Any
     average: Any
     best: Any
     best_loss: Float[Array, ""]
-    look: Array
+    check: Array
     last_gain: Array
 
 
@@ -75,8 +75,8 @@ def train(
         The averaged model at its best held-out loss, and ``fit_steps`` and ``held_out``.
     """
     params, static = eqx.partition(model, eqx.is_inexact_array)
-    looks = max(1, training.steps // training.every)
-    schedule = optax.cosine_decay_schedule(training.rate, looks * training.every, alpha=0.01)
+    checks = max(1, training.steps // training.every)
+    schedule = optax.cosine_decay_schedule(training.rate, checks * training.every, alpha=0.01)
     optimiser = optax.chain(optax.clip_by_global_norm(training.clip), optax.adam(schedule))
 
     def held_out(params: Any) -> Float[Array, ""]:
@@ -89,36 +89,36 @@ def train(
         params = optax.apply_updates(params, updates)
         return (params, state, optax.incremental_update(params, average, _AVERAGING)), None
 
-    def look(progress: _Progress) -> _Progress:
-        keys = jax.random.split(jax.random.fold_in(key, progress.look), training.every)
+    def check(progress: _TrainingState) -> _TrainingState:
+        keys = jax.random.split(jax.random.fold_in(key, progress.check), training.every)
         start = (progress.params, progress.optimiser, progress.average)
         (params, state, average), _ = jax.lax.scan(step, start, keys)
         now = held_out(average)
         better = now < progress.best_loss
         best = jax.tree.map(lambda new, old: jnp.where(better, new, old), average, progress.best)
-        return _Progress(
+        return _TrainingState(
             params=params,
             optimiser=state,
             average=average,
             best=best,
             best_loss=jnp.where(better, now, progress.best_loss),
-            look=progress.look + 1,
-            last_gain=jnp.where(better, progress.look, progress.last_gain),
+            check=progress.check + 1,
+            last_gain=jnp.where(better, progress.check, progress.last_gain),
         )
 
-    def unfinished(progress: _Progress) -> Array:
-        waited = progress.look - 1 - progress.last_gain
-        return (progress.look < looks) & (waited < training.patience)
+    def unfinished(progress: _TrainingState) -> Array:
+        waited = progress.check - 1 - progress.last_gain
+        return (progress.check < checks) & (waited < training.patience)
 
-    start = _Progress(
+    start = _TrainingState(
         params=params,
         optimiser=optimiser.init(params),
         average=params,
         best=params,
         best_loss=held_out(params),
-        look=jnp.array(0),
+        check=jnp.array(0),
         last_gain=jnp.array(-1),
     )
-    end = jax.lax.while_loop(unfinished, look, start)
-    info = {"fit_steps": end.look * training.every, "held_out": end.best_loss}
+    end = jax.lax.while_loop(unfinished, check, start)
+    info = {"fit_steps": end.check * training.every, "held_out": end.best_loss}
     return eqx.combine(end.best, static), info

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pliant._checks import check_instance, check_integer, check_real
-from pliant.densities.base import AbstractFamily, AbstractModel
+from pliant.densities.base import AbstractDensity, AbstractFamily, AbstractModelFamily
 from pliant.densities.reverse import reverse_project
 from pliant.densities.spline_flow import SplineFlow
 from pliant.densities.training import Training
@@ -24,12 +24,7 @@ from pliant.discrepancies.base import (
 from pliant.discrepancies.euclidean import Euclidean
 from pliant.discrepancies.likelihood_kl import LikelihoodKL
 from pliant.discrepancies.mmd import MMD
-from pliant.methods.base import (
-    FEWEST_PARTICLES,
-    AbstractMethod,
-    Outcome,
-    nothing_usable,
-)
+from pliant.methods.base import FEWEST_PARTICLES, AbstractMethod, Outcome, nothing_usable
 from pliant.methods.pli_report import converged, diverged, is_settled, round_row, too_noisy
 from pliant.problem.problem import Problem
 from pliant.weighting.calibration import calibrated_bandwidth
@@ -102,7 +97,8 @@ class PLI(AbstractMethod):
     def __check_init__(self):
         check_integer("rounds", self.rounds, at_least=1)
         check_instance("discrepancy", self.discrepancy, AbstractDiscrepancy, "pliant.MMD()")
-        check_instance("family", self.family, AbstractFamily, "pliant.SplineFlow()")
+        families = AbstractFamily if self.projection == "m" else AbstractModelFamily
+        check_instance("family", self.family, families, "pliant.SplineFlow()")
         check_instance("schedule", self.schedule, AbstractSchedule, "pliant.TrustRegion()")
         check_instance("kernel", self.kernel, AbstractKernel, "pliant.ExponentialKernel()")
         if self.projection not in ("m", "i"):
@@ -126,16 +122,12 @@ class PLI(AbstractMethod):
         if beta != "calibrated":
             raise ValueError(f'beta: expected a positive number or "calibrated", got {beta!r}.')
         if not self.discrepancy.has_influences:
-            name = type(self.discrepancy).__name__
             raise ValueError(
-                f'beta: "calibrated" resamples observations, which {name} cannot. Use '
-                "pliant.MMD() or pliant.Energy(), or give a number."
+                'beta: "calibrated" resamples observations, which only pliant.MMD() and '
+                "pliant.Energy() can. Use one of them, or give a number."
             )
         if self.partition is not None:
-            raise ValueError(
-                'partition: it belongs to one bandwidth, and beta="calibrated" changes that. '
-                "Leave one of them out."
-            )
+            raise ValueError('partition: it needs a fixed bandwidth, so beta="calibrated" cannot.')
 
     @classmethod
     def paper(cls, n_obs: int, **options: Any) -> "PLI":
@@ -285,7 +277,7 @@ class PLI(AbstractMethod):
         log_w = log_weights(particles, self.kernel, target, state.beta)
         return final_check(particles.z, log_w)
 
-    def posterior(self, state: "PLIState") -> AbstractModel | None:
+    def posterior(self, state: "PLIState") -> AbstractDensity | None:
         """The density of the last round that succeeded."""
         return state.density
 
@@ -309,14 +301,14 @@ class PLI(AbstractMethod):
         self,
         key: Key[Array, ""],
         proposal: Proposal,
-        last: AbstractModel | None,
+        last: AbstractDensity | None,
         particles: Particles,
         log_w: Float[np.ndarray, " K"],
-    ) -> tuple[AbstractModel, dict[str, Any]]:
+    ) -> tuple[AbstractDensity, dict[str, Any]]:
         z, weights = jnp.asarray(particles.z, float), jnp.asarray(log_w - log_w.max(), float)
-        if self.projection == "m":
-            return self.family.fit(key, z, weights, last)
-        return reverse_project(key, self.family, z, weights, proposal.density, last)
+        if self.projection == "i" and isinstance(self.family, AbstractModelFamily):
+            return reverse_project(key, self.family, z, weights, proposal.density, last)
+        return self.family.fit(key, z, weights, last)
 
     def _sizes(self, problem: Problem) -> tuple[int, int]:
         """K and M."""
@@ -337,7 +329,7 @@ class PLIState(eqx.Module):
     partition: PreparedPartition | None
     beta: float
     """The target bandwidth."""
-    density: AbstractModel | None = None
+    density: AbstractDensity | None = None
     tempering: Tempering | None = None
     noisy: bool = False
     """Whether noise dominated the distances of the round."""
@@ -353,6 +345,6 @@ class PLIState(eqx.Module):
         return Proposal(self.density, self.tempering.level)
 
 
-def _is_finite(density: AbstractModel) -> bool:
+def _is_finite(density: AbstractDensity) -> bool:
     leaves = jax.tree.leaves(eqx.filter(density, eqx.is_inexact_array))
     return all(np.all(np.isfinite(leaf)) for leaf in leaves)
