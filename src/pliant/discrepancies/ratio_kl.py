@@ -124,7 +124,7 @@ class RatioNetwork(AbstractNetwork):
             lambda n: (n.body.layers[0].weight, n.body.layers[0].bias),
             self,
             (
-                jnp.concatenate([own, condition * factor], axis=1),
+                jnp.concatenate([own, condition * factor[None]], axis=1),
                 first.bias + condition @ shift,
             ),
         )
