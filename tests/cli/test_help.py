@@ -43,6 +43,7 @@ def test_version():
     assert pliant_command("--version").stdout == f"pliant {pliant.__version__}\n"
 
 
+@pytest.mark.wrong_types
 def test_help_states_the_defaults_that_the_method_has():
     text = " ".join(re.sub("[│\n]", " ", pliant_command("run", "--help").stdout).split())
     stated = dict(re.findall(r"(--[a-z-]+) (?:(?! --).)*?Default: (.*?)\.(?= |$)", text))

@@ -6,6 +6,8 @@ import pytest
 
 from shell import assert_one_line_error, pliant_command, python
 
+pytestmark = pytest.mark.wrong_types
+
 
 @pytest.mark.parametrize(
     ("args", "parts"),

@@ -68,6 +68,7 @@ def test_costs_of_masked_sets():
     np.testing.assert_allclose(distances, expected, rtol=2e-4)
 
 
+@pytest.mark.user_code  # ott promotes ranks
 def test_costs_against_ott():
     x, observed = random_sets(6, 40, 30, 4)
     discrepancy = Wasserstein(tolerance=1e-4)

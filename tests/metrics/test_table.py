@@ -7,6 +7,8 @@ import pliant
 from pliant.metrics import table
 from pliant.metrics.table import evaluate
 
+pytestmark = pytest.mark.wrong_types  # a stand-in for the posterior
+
 PARAMETERS = ["MMD^2", "Wasserstein^2", "C2ST", "log density of truth"]
 PREDICTIVE = ["predictive MMD^2", "predictive Wasserstein^2"]
 

@@ -90,10 +90,10 @@ def entropic_squared_wasserstein(
 
 @jax.jit
 def _plan_cost(
-    x: Float[Array, "n d"], y: Float[Array, "m d"], epsilon: float
+    x: Float[Array, "n d"], y: Float[Array, "m d"], epsilon: float | Float[Array, ""]
 ) -> tuple[Float[Array, ""], Bool[Array, ""]]:
-    """The cost of the plan and whether it converged; ``epsilon`` is in squared units."""
-    squared = jnp.square(x).sum(1)[:, None] + jnp.square(y).sum(1) - 2 * x @ y.T
+    """The cost of the plan with a regularisation in squared units, and whether it converged."""
+    squared = jnp.square(x).sum(1)[:, None] + jnp.square(y).sum(1)[None] - 2 * x @ y.T
     costs = jnp.maximum(squared, 0) / epsilon
     weights = jnp.full(len(x), 1 / len(x))
     plan, converged = sinkhorn_plan(costs, weights, tolerance=1e-3, max_iterations=5000)

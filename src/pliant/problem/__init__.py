@@ -5,5 +5,6 @@ vector z, a simulator, and observations in single precision. Mistakes raise here
 simulation.
 
 Read ``problem`` first, then ``space`` (theta <-> z), ``prior`` (the prior as a density of z),
-``sets`` (simulated sets in chunks of bounded memory) and ``scale`` (standardised observations).
+``samples`` (tables of parameters), ``sets`` (simulated sets in chunks of bounded memory) and
+``scale`` (the one home of standardising).
 """
