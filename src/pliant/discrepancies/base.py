@@ -6,10 +6,15 @@ from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Bool, Float, Key
 
 from pliant.densities.base import AbstractDensity
 from pliant.problem.problem import Problem
+
+Sets = Float[Array, "K M *event"]
+"""Simulated sets: M draws for each of K parameters."""
+Mask = Bool[Array, "K M"]
+"""Which draws of simulated sets are usable."""
 
 
 class Particles(eqx.Module):

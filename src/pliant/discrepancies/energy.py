@@ -4,9 +4,10 @@ from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
-from pliant.discrepancies.measured import AbstractWeighableDiscrepancy
+from pliant.discrepancies.base import Mask, Sets
+from pliant.discrepancies.measured import AbstractWeighableDiscrepancy, Distances
 from pliant.discrepancies.pairs import (
     ObservedPairs,
     observation_means,
@@ -43,18 +44,14 @@ class Energy(AbstractWeighableDiscrepancy):
         return observed_pairs(_negative_distance, as_rows(observed, 1, self.scale))
 
     @eqx.filter_jit
-    def measure(
-        self, prepared: ObservedPairs, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
-    ) -> tuple[Float[Array, " K"], dict[str, Array]]:
+    def measure(self, prepared: ObservedPairs, x: Sets, ok: Mask) -> Distances:
         """Energy distances of ``K`` simulated sets to the observed set; see the base class."""
         rows = as_rows(x, 2, self.scale)
         check_same_features(rows, prepared.points)
         return u_statistic(_negative_distance, prepared, rows, ok), {}
 
     @eqx.filter_jit
-    def influences(
-        self, prepared: ObservedPairs, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
-    ) -> Float[Array, "K N"]:
+    def influences(self, prepared: ObservedPairs, x: Sets, ok: Mask) -> Float[Array, "K N"]:
         """Twice the mean distance of an observation to a set's draws; see the base class."""
         return -2 * observation_means(_negative_distance, prepared, as_rows(x, 2, self.scale), ok)
 

@@ -4,10 +4,11 @@ from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
+from pliant.discrepancies.base import Mask, Sets
 from pliant.discrepancies.blocks import map_blocks
-from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy
+from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy, Distances
 from pliant.problem.scale import as_divisors, as_rows, check_same_features
 
 _BLOCK_VALUES = 2**16
@@ -41,9 +42,7 @@ class Euclidean(AbstractMeasuredDiscrepancy):
         return EuclideanState(as_rows(observed, 1, self.scale).mean(0))
 
     @eqx.filter_jit
-    def measure(
-        self, prepared: EuclideanState, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
-    ) -> tuple[Float[Array, " K"], dict[str, Array]]:
+    def measure(self, prepared: EuclideanState, x: Sets, ok: Mask) -> Distances:
         """Squared errors of the means of ``K`` simulated sets; see the base class."""
         rows = as_rows(x, 2, self.scale)
         check_same_features(rows, prepared.mean[None])

@@ -12,20 +12,24 @@ from typing import Any, ClassVar, NamedTuple
 import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Array, Bool, Float, Key, PyTree
+from jaxtyping import Array, Float, Key, PyTree
 
 from pliant._devices import share_out
 from pliant.discrepancies.base import (
     AbstractDiscrepancy,
     BudgetedSizes,
     Evaluation,
+    Mask,
     Proposal,
     RoundOptions,
+    Sets,
     distance_columns,
 )
 from pliant.problem.problem import Problem
 from pliant.problem.scale import feature_divisors, pilot_simulations
 from pliant.problem.sets import simulate_chunks
+
+Distances = tuple[Float[Array, " K"], dict[str, Array]]
 
 _PARTICLES = 5000  # in a round, unless a budget allows fewer
 _FEWEST_DRAWS = 5  # within a budget
@@ -54,9 +58,7 @@ class AbstractMeasuredDiscrepancy(AbstractDiscrepancy):
         """Compute, once, everything that depends on the observations alone."""
 
     @abc.abstractmethod
-    def measure(
-        self, prepared: Any, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
-    ) -> tuple[Float[Array, " K"], dict[str, Array]]:
+    def measure(self, prepared: Any, x: Sets, ok: Mask) -> Distances:
         """Distances of ``K`` simulated sets to the observed set.
 
         Args:
@@ -157,9 +159,7 @@ class AbstractWeighableDiscrepancy(AbstractMeasuredDiscrepancy):
     has_influences: ClassVar[bool] = True
 
     @abc.abstractmethod
-    def influences(
-        self, prepared: Any, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
-    ) -> Float[Array, "K N"]:
+    def influences(self, prepared: Any, x: Sets, ok: Mask) -> Float[Array, "K N"]:
         """``dD / dw_i``: how each distance changes with the weight of each observation.
 
         A constant of an observation, the same for all sets, may be missing.
@@ -250,9 +250,7 @@ def measure_parameters(
 
 
 @eqx.filter_jit
-def _measure(
-    state: MeasuredState, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
-) -> tuple[Float[Array, " K"], dict[str, Array]]:
+def _measure(state: MeasuredState, x: Sets, ok: Mask) -> Distances:
     arrays, rest = eqx.partition(state, eqx.is_array)
 
     def measure(sets: PyTree, common: PyTree) -> PyTree:

@@ -4,15 +4,16 @@ from typing import ClassVar, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from pliant._checks import check_integer
+from pliant.discrepancies.base import Mask, Sets
 from pliant.discrepancies.lengthscales import (
     PAPER_LENGTHSCALES,
     as_lengthscales,
     median_lengthscale,
 )
-from pliant.discrepancies.measured import AbstractWeighableDiscrepancy
+from pliant.discrepancies.measured import AbstractWeighableDiscrepancy, Distances
 from pliant.discrepancies.pairs import (
     ObservedPairs,
     observation_means,
@@ -125,18 +126,14 @@ class MMD(AbstractWeighableDiscrepancy):
         return MMDState(observed_pairs(self._kernel(lengthscale), points), lengthscale)
 
     @eqx.filter_jit
-    def measure(
-        self, prepared: MMDState, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
-    ) -> tuple[Float[Array, " K"], dict[str, Array]]:
+    def measure(self, prepared: MMDState, x: Sets, ok: Mask) -> Distances:
         """Squared MMD of ``K`` simulated sets to the observed set; see the base class."""
         rows = as_rows(x, 2, self.scale)
         check_same_features(rows, prepared.observed.points)
         return u_statistic(self._kernel(prepared.lengthscale), prepared.observed, rows, ok), {}
 
     @eqx.filter_jit
-    def influences(
-        self, prepared: MMDState, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
-    ) -> Float[Array, "K N"]:
+    def influences(self, prepared: MMDState, x: Sets, ok: Mask) -> Float[Array, "K N"]:
         """Minus twice the mean kernel of an observation with a set's draws; see the base class."""
         rows = as_rows(x, 2, self.scale)
         kernel = self._kernel(prepared.lengthscale)

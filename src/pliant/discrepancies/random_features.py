@@ -12,13 +12,14 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from pliant._checks import check_integer, check_seed
+from pliant.discrepancies.base import Mask, Sets
 from pliant.discrepancies.blocks import map_blocks
 from pliant.discrepancies.lengthscales import (
     PAPER_LENGTHSCALES,
     as_lengthscales,
     median_lengthscale,
 )
-from pliant.discrepancies.measured import AbstractWeighableDiscrepancy
+from pliant.discrepancies.measured import AbstractWeighableDiscrepancy, Distances
 from pliant.problem.scale import as_divisors, as_rows, check_same_features
 
 _BLOCK_VALUES = 2**18
@@ -111,9 +112,7 @@ class RandomFeatureMMD(AbstractWeighableDiscrepancy):
         )
 
     @eqx.filter_jit
-    def measure(
-        self, prepared: RandomFeatureState, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
-    ) -> tuple[Float[Array, " K"], dict[str, Array]]:
+    def measure(self, prepared: RandomFeatureState, x: Sets, ok: Mask) -> Distances:
         """Squared MMD of ``K`` simulated sets to the observed set; see the base class."""
         weights = jnp.tile(prepared.weights, 2)
         mean_y, own = prepared.waves.mean(0), prepared.weights.sum()
@@ -133,9 +132,7 @@ class RandomFeatureMMD(AbstractWeighableDiscrepancy):
         return self._map(distances, prepared, x, ok), {}
 
     @eqx.filter_jit
-    def influences(
-        self, prepared: RandomFeatureState, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
-    ) -> Float[Array, "K N"]:
+    def influences(self, prepared: RandomFeatureState, x: Sets, ok: Mask) -> Float[Array, "K N"]:
         """Minus twice the mean kernel of an observation with a set's draws; see the base class."""
         means = self._map(lambda rows, ok: _mean_waves(prepared, rows, ok)[0], prepared, x, ok)
         return -2 * (means * jnp.tile(prepared.weights, 2)[None]) @ prepared.waves.T
@@ -144,8 +141,8 @@ class RandomFeatureMMD(AbstractWeighableDiscrepancy):
         self,
         function: Callable[..., Array],
         prepared: RandomFeatureState,
-        x: Float[Array, "K M *event"],
-        ok: Bool[Array, "K M"],
+        x: Sets,
+        ok: Mask,
     ) -> Array:
         """A function of sets, some at a time."""
         rows = as_rows(x, 2, self.scale)

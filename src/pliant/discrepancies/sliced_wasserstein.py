@@ -5,11 +5,12 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from pliant._checks import check_integer, check_seed
+from pliant.discrepancies.base import Mask, Sets
 from pliant.discrepancies.blocks import map_blocks
-from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy
+from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy, Distances
 from pliant.problem.scale import as_divisors, as_rows, check_same_features
 
 _BLOCK_VALUES = 2**18
@@ -69,12 +70,7 @@ class SlicedWasserstein(AbstractMeasuredDiscrepancy):
         return SlicedWassersteinState(centre, directions, quantiles)
 
     @eqx.filter_jit
-    def measure(
-        self,
-        prepared: SlicedWassersteinState,
-        x: Float[Array, "K M *event"],
-        ok: Bool[Array, "K M"],
-    ) -> tuple[Float[Array, " K"], dict[str, Array]]:
+    def measure(self, prepared: SlicedWassersteinState, x: Sets, ok: Mask) -> Distances:
         """Sliced distances of ``K`` simulated sets to the observed set; see the base class."""
         rows = as_rows(x, 2, self.scale)
         check_same_features(rows, prepared.centre[None])

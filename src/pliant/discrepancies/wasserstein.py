@@ -9,8 +9,9 @@ from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from pliant._checks import check_integer, check_real
+from pliant.discrepancies.base import Mask, Sets
 from pliant.discrepancies.blocks import map_blocks
-from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy
+from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy, Distances
 from pliant.problem.scale import as_divisors, as_rows, check_same_features
 
 _ITERATIONS_PER_ABSORPTION = 10
@@ -103,9 +104,7 @@ class Wasserstein(AbstractMeasuredDiscrepancy):
         return WassersteinState(centred, centre, epsilon)
 
     @eqx.filter_jit
-    def measure(
-        self, prepared: WassersteinState, x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]
-    ) -> tuple[Float[Array, " K"], dict[str, Array]]:
+    def measure(self, prepared: WassersteinState, x: Sets, ok: Mask) -> Distances:
         """Transport costs of ``K`` sets, and which plans did not converge; see the base class."""
         rows = as_rows(x, 2, self.scale)
         check_same_features(rows, prepared.observed)

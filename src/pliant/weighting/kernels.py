@@ -7,6 +7,8 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
+Values = Float[np.ndarray, "*K"]
+
 
 class AbstractKernel(eqx.Module):
     """A function k(D, h) of the distance D that falls as D grows, and faster for a smaller h."""
@@ -15,9 +17,7 @@ class AbstractKernel(eqx.Module):
     """Whether a bandwidth can be below zero, as unbiased estimates of a distance can."""
 
     @abc.abstractmethod
-    def log_value(
-        self, distance: Float[np.ndarray, "*K"], bandwidth: float
-    ) -> Float[np.ndarray, "*K"]:
+    def log_value(self, distance: Values, bandwidth: float) -> Values:
         """``log k(D, h)``, at most zero for distances that are not negative.
 
         Unbiased estimates of a distance can be negative. A distance that is not known is
@@ -25,9 +25,7 @@ class AbstractKernel(eqx.Module):
         """
 
     @abc.abstractmethod
-    def least_bandwidth(
-        self, distance: Float[np.ndarray, "*K"], log_u: Float[np.ndarray, "*K"]
-    ) -> Float[np.ndarray, "*K"]:
+    def least_bandwidth(self, distance: Values, log_u: Values) -> Values:
         """The smallest h with ``log k(D, h) >= log_u``, where ``log_u`` is below zero.
 
         With u uniform on (0, 1), a draw is accepted with the probability k(D, h), at most 1, at
@@ -38,15 +36,11 @@ class AbstractKernel(eqx.Module):
 class ExponentialKernel(AbstractKernel):
     """``exp(-D / (2 h))``, the paper's."""
 
-    def log_value(
-        self, distance: Float[np.ndarray, "*K"], bandwidth: float
-    ) -> Float[np.ndarray, "*K"]:
+    def log_value(self, distance: Values, bandwidth: float) -> Values:
         """Above zero where the distance is below it: clipping would bias the weights."""
         return _where_known(distance, -_zero_if_unknown(distance) / (2 * bandwidth))
 
-    def least_bandwidth(
-        self, distance: Float[np.ndarray, "*K"], log_u: Float[np.ndarray, "*K"]
-    ) -> Float[np.ndarray, "*K"]:
+    def least_bandwidth(self, distance: Values, log_u: Values) -> Values:
         """``D / (-2 log u)``; a negative distance is always accepted."""
         return np.maximum(distance, 0.0) / (-2 * log_u)
 
@@ -54,15 +48,11 @@ class ExponentialKernel(AbstractKernel):
 class GaussianKernel(AbstractKernel):
     """``exp(-D^2 / (2 h^2))``; a negative distance counts as zero."""
 
-    def log_value(
-        self, distance: Float[np.ndarray, "*K"], bandwidth: float
-    ) -> Float[np.ndarray, "*K"]:
+    def log_value(self, distance: Values, bandwidth: float) -> Values:
         """The square of the ratio, halved."""
         return _where_known(distance, -0.5 * (_positive(distance) / bandwidth) ** 2)
 
-    def least_bandwidth(
-        self, distance: Float[np.ndarray, "*K"], log_u: Float[np.ndarray, "*K"]
-    ) -> Float[np.ndarray, "*K"]:
+    def least_bandwidth(self, distance: Values, log_u: Values) -> Values:
         """``D / sqrt(-2 log u)``."""
         return np.maximum(distance, 0.0) / np.sqrt(-2 * log_u)
 
@@ -72,15 +62,11 @@ class UniformKernel(AbstractKernel):
 
     signed: ClassVar[bool] = True
 
-    def log_value(
-        self, distance: Float[np.ndarray, "*K"], bandwidth: float
-    ) -> Float[np.ndarray, "*K"]:
+    def log_value(self, distance: Values, bandwidth: float) -> Values:
         """Zero or ``-inf``."""
         return _where_known(distance, np.where(distance <= bandwidth, 0.0, -np.inf))
 
-    def least_bandwidth(
-        self, distance: Float[np.ndarray, "*K"], log_u: Float[np.ndarray, "*K"]
-    ) -> Float[np.ndarray, "*K"]:
+    def least_bandwidth(self, distance: Values, log_u: Values) -> Values:
         """The distance itself."""
         return distance
 
@@ -88,30 +74,24 @@ class UniformKernel(AbstractKernel):
 class EpanechnikovKernel(AbstractKernel):
     """``1 - (D / h)^2`` where ``D < h``, else zero; a negative distance counts as zero."""
 
-    def log_value(
-        self, distance: Float[np.ndarray, "*K"], bandwidth: float
-    ) -> Float[np.ndarray, "*K"]:
+    def log_value(self, distance: Values, bandwidth: float) -> Values:
         """``-inf`` from the bandwidth on."""
         share = np.minimum(_positive(distance) / bandwidth, 1.0)
         with np.errstate(divide="ignore"):
             return _where_known(distance, np.log1p(-(share**2)))
 
-    def least_bandwidth(
-        self, distance: Float[np.ndarray, "*K"], log_u: Float[np.ndarray, "*K"]
-    ) -> Float[np.ndarray, "*K"]:
+    def least_bandwidth(self, distance: Values, log_u: Values) -> Values:
         """``D / sqrt(1 - u)``."""
         return np.maximum(distance, 0.0) / np.sqrt(-np.expm1(log_u))
 
 
-def _positive(distance: Float[np.ndarray, "*K"]) -> Float[np.ndarray, "*K"]:
+def _positive(distance: Values) -> Values:
     return np.maximum(_zero_if_unknown(distance), 0.0)
 
 
-def _zero_if_unknown(distance: Float[np.ndarray, "*K"]) -> Float[np.ndarray, "*K"]:
+def _zero_if_unknown(distance: Values) -> Values:
     return np.where(np.isfinite(distance), distance, 0.0)
 
 
-def _where_known(
-    distance: Float[np.ndarray, "*K"], log_value: Float[np.ndarray, "*K"]
-) -> Float[np.ndarray, "*K"]:
+def _where_known(distance: Values, log_value: Values) -> Values:
     return np.where(np.isfinite(distance), log_value, -np.inf)
