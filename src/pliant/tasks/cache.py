@@ -53,7 +53,7 @@ def cached(
 
 def _read(path: Path, text: str, n: int) -> dict[str, np.ndarray] | None:
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             samples = {name: file[name] for name in file.files}
     except _UNREADABLE:
         return None
