@@ -32,8 +32,8 @@ PAGE = Path(__file__).parent / "results" / "peers.md"
 N_SAMPLES = 1000
 HEAD = """# Comparison with sbi
 
-Written by `python benchmarks/peers.py`. C2ST against exact samples is 0.5 at best and 1 at worst. One
-run each. The seconds are those of training and sampling, on a machine that also did other work.
+Written by `python benchmarks/peers.py`. C2ST against exact samples is 0.5 at best and 1 at worst.
+One run each. The seconds are those of training and sampling, on a machine that also did other work.
 
 | task | N | seed | method | simulator calls | C2ST | seconds |
 |---|---|---|---|---|---|---|

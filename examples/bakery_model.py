@@ -20,7 +20,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, required=True)
     options = parser.parse_args()
     if options.arrivals > 3 * options.service:
-        sys.exit("the queue would reach the next village")
+        sys.exit("expected arrivals of at most three times service")
     rng = random.Random(options.seed)
     arrival = free = 0.0
     waits = []
