@@ -1,8 +1,8 @@
-"""How near the posteriors come to the exact ones: ``python benchmarks/accuracy.py [--help]``.
+"""How close posteriors come to the exact ones: ``python benchmarks/accuracy.py [--help]``.
 
 Runs each method on each task for several numbers of observations and seeds, through the
 ``pliant`` command, and writes the metrics of all runs to ``benchmarks/accuracy.md``. Runs are
-kept in a folder, and those that are there already are not repeated: it can be interrupted.
+kept in a folder. Finished runs are not repeated, so the script can be interrupted.
 """
 
 import argparse
@@ -39,20 +39,20 @@ SAMPLES = 1000  # of each posterior in the metrics; C2ST takes minutes with more
 PAGE = Path(__file__).with_suffix(".md")
 HEAD = """# Accuracy of all methods on the five tasks
 
-Written by `python benchmarks/accuracy.py`. Each cell has one number a seed. The rows *exact* are
-the noise floor: what an independent exact sample of the same size scores. All metrics are of
-{samples} samples; those of C2ST are 0.5 at best and 1 at worst, of all others (but the log
-density of the truth) smaller is better. Seconds are those of a machine that was shared with other
-work, some of it paused for minutes, and mean little. The same options for all tasks, but for
+Written by `python benchmarks/accuracy.py`. Each cell has one number per seed. The rows *exact* are
+the noise floor: the score of an independent exact sample of the same size. All metrics use
+{samples} samples. C2ST is 0.5 at best and 1 at worst. The log density of the truth should be high,
+all other metrics low. The machine was shared with other work and some runs were paused for minutes,
+so the seconds are not reliable. The options are the same for all tasks, except
 {fewer}:
 
 {options}
 """
-FALLS = """## Does more data bring the posterior nearer to the exact one?
+FALLS = """## Does the posterior improve with more data?
 
-A factor above one says that it does. The exact posterior itself contracts, so that distances in
-the parameters' units fall even where C2ST, which has no units, does not.
-[docs/accuracy.md](../docs/accuracy.md) says why, where a factor is not above one.
+A factor above one means that it gets closer to the exact posterior. The exact posterior itself
+contracts, so distances in the units of the parameters can fall even where C2ST, which has no units,
+does not. [docs/accuracy_notes.md](../docs/accuracy_notes.md) explains the factors below one.
 """
 
 
@@ -82,7 +82,7 @@ def folder_of(runs, seed, n_obs, task, method):
 
 
 def run(runs, seed, n_obs, task, method):
-    """One run, unless it is there."""
+    """One run, unless it is finished."""
     folder = folder_of(runs, seed, n_obs, task, method)
     if (folder / "result.json").exists():
         return
@@ -102,7 +102,7 @@ def run(runs, seed, n_obs, task, method):
 
 
 def score(runs, *case):
-    """The metrics of one run, unless they are there; in this process, so that code is shared."""
+    """The metrics of one run, unless they exist; in this process, to share compiled code."""
     folder = folder_of(runs, *case)
     if (folder / "result.json").exists() and not (folder / "metrics.json").exists():
         print("pliant eval", folder, flush=True)
@@ -111,7 +111,7 @@ def score(runs, *case):
 
 
 def page(runs):
-    """The whole page, from the folders that are there."""
+    """The whole page, from the existing folders."""
     tasks = {
         task: [read(path) for path in sorted(runs.glob(f"{task}/*/*/metrics.json"))]
         for task in TASKS
@@ -124,7 +124,7 @@ def page(runs):
 
 
 def falls(tasks):
-    """The paper's main claim: how far each run's distance falls from N = 2 to N = 100."""
+    """The paper's main claim: how far the distance of each run falls from N = 2 to N = 100."""
     lines = [
         FALLS,
         "| task | method | distance | N = 2 | N = 100 | falls by |",
@@ -143,7 +143,7 @@ def falls(tasks):
 
 
 def factors(few, many):
-    """How many times smaller; an unbiased estimate below zero cannot be told from it."""
+    """How many times smaller; an unbiased estimate below zero counts as zero."""
     return " / ".join(
         f"{a / b:.2g}" if b > 0 else "to zero" for a, b in zip(few, many, strict=True)
     )
@@ -155,7 +155,7 @@ def numbers(values, form):
 
 
 def values(cases, method, n_obs, name):
-    """One number a seed."""
+    """One number per seed."""
     return [
         metric["value"]
         for case in cases
@@ -195,7 +195,7 @@ def read(path):
 
 
 def table(cases):
-    """Rows by N and method, the seeds' values side by side; the noise floor in rows of its own."""
+    """Rows by N and method, the values of all seeds in a cell; the noise floor in its own rows."""
     names = [metric["name"] for metric in cases[0]["metrics"]]
     lines = [
         "| N | method | " + " | ".join(names) + " | simulations | seconds | status |",

@@ -1,10 +1,10 @@
 """Are posteriors as wide as they say? ``python benchmarks/calibration.py [--help]``.
 
-Simulation-based calibration: a parameter is drawn from the prior and N observations with it, then
-its rank among posterior samples is taken. Over many such data sets, ranks of a calibrated posterior
-are uniform, and its 90 % intervals hold nine parameters of ten. The problem is small, the mean and
-the scale of a normal distribution, so that hundreds of runs take minutes. Ranks are kept in a
-file, one line a run, and runs that are there are not repeated: it can be interrupted.
+Simulation-based calibration: draw a parameter from the prior and N observations with it, then take
+its rank among posterior samples. Over many such data sets, the ranks of a calibrated posterior
+are uniform, and its 90 % intervals contain nine parameters of ten. The problem is small, the mean
+and the scale of a normal distribution, and hundreds of runs take minutes. Ranks are kept in a
+file, one line per run. Finished runs are not repeated, so the script can be interrupted.
 """
 
 import argparse
@@ -38,10 +38,10 @@ METHODS = {
 }
 HEAD = """# Calibration
 
-Written by `python benchmarks/calibration.py`. The mean and the scale of a normal distribution from
-{n_obs} observations, whose truth is drawn from the prior. *Coverage* is the share of 90 % intervals
-that hold the truth, with its 95 % interval; *p* that of a chi-square test of {bins} equal bins of
-the truth's ranks: below 0.01, the posterior is not calibrated.
+Written by `python benchmarks/calibration.py`. It infers the mean and the scale of a normal
+distribution from {n_obs} observations, for truths drawn from the prior. *Coverage* is the share of
+90 % intervals that contain the truth, with its 95 % interval. *p* is the p-value of a chi-square
+test of the truth's ranks in {bins} equal bins: below 0.01, the posterior is not calibrated.
 
 | method | data sets | parameter | coverage | 95 % interval | p |
 |---|---|---|---|---|---|

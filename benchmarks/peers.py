@@ -30,10 +30,10 @@ from pliant.problem.sets import simulate_sets
 
 PAGE = Path(__file__).parent / "results" / "peers.md"
 N_SAMPLES = 1000
-HEAD = """# Pliant beside sbi
+HEAD = """# Comparison with sbi
 
-Lines that `python benchmarks/peers.py` printed. C2ST to exact samples: 0.5 at best, 1 at worst. One
-run each; seconds are those of training and sampling, on one machine that was busy with more.
+Written by `python benchmarks/peers.py`. C2ST against exact samples is 0.5 at best and 1 at worst.
+One run each. The seconds are those of training and sampling, on a machine that also did other work.
 
 | task | N | seed | method | simulator calls | C2ST | seconds |
 |---|---|---|---|---|---|---|

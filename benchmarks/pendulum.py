@@ -23,10 +23,11 @@ METHODS = {
     "PLI-MMD": pliant.PLI(discrepancy=pliant.MMD(), n_particles=1000, n_draws=100),
     "RatioKL": pliant.PLI.accurate(discrepancy=RATIO, n_particles=500, n_draws=20),
 }
-HEAD = """# The pendulum by a learned ratio
+HEAD = """# The pendulum with a learned ratio
 
-Written by `python benchmarks/pendulum.py`: 100 motions, 20 rounds; the accumulated error of
-motions with posterior draws after some of the rounds, beside the simulations until then.
+Written by `python benchmarks/pendulum.py` for 100 motions and 20 rounds. The table has the
+accumulated error of motions with posterior draws after some of the rounds, and the number of
+simulations so far.
 
 | method | seed | after round | simulations | error | seconds |
 |---|---|---|---|---|---|

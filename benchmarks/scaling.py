@@ -22,12 +22,12 @@ GRIDS = {
     "dimensions": (2, 5, 10, 20, 50),
 }
 ROUNDS = 4
-HEAD = """# Time and memory of a round
+HEAD = """# Time and memory per round
 
-Written by `python benchmarks/scaling.py`. Seconds are the fastest of {rounds} rounds after the
-first, on a machine that was also used for other work: look at the ratios. *Growth* is the exponent
-between a row and the one above, 1 where the time is linear. Above N = 266, where M / 2 + N exceeds
-400, `MMD` gives way to random features; the last column has their number.
+Written by `python benchmarks/scaling.py`. Seconds are those of the fastest of {rounds} rounds after
+the first. The machine also did other work, so compare ratios. *Growth* is the exponent between a
+row and the one above; 1 is linear. Above N = 266, where M / 2 + N exceeds 400, `MMD` falls back to
+random features; the last column has their number.
 
 ![Time and memory](scaling.png)
 """

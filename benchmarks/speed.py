@@ -21,9 +21,9 @@ from pathlib import Path
 import jax
 
 import pliant
-from pliant import measurement
 from pliant._devices import keep_compiled_code
 from pliant.densities.spline_flow import SplineFlow
+from pliant.discrepancies import measured
 from pliant.simulators.jax import JaxSimulator
 
 LOADED = time.perf_counter()
@@ -71,7 +71,7 @@ def measure(arguments):
     """The table of one run, in this process."""
     keep_compiled_code()
     totals = defaultdict(list)
-    measurement._measure = timed(totals, "discrepancy", measurement._measure)
+    measured._measure = timed(totals, "discrepancy", measured._measure)
     JaxSimulator.simulate = timed(totals, "simulation", JaxSimulator.simulate)
     SplineFlow.fit = timed(totals, "fit", SplineFlow.fit)
     rounds = []

@@ -1,11 +1,11 @@
-"""An external program: how fast customers come and are served, from waits of 15 mornings.
+"""An external program: arrival and service rates of a queue, from the waits of 15 mornings.
 
     python examples/bakery.py
     pliant run examples/bakery.py:problem --family gaussian --max-simulations 3000
 
-The program ``bakery_model.py`` is run once for each draw, on two cores at a time. It refuses some
-parameters; these draws are counted as failures, and the run goes on. Were it killed,
-``pliant resume`` (or ``pliant.resume``) would go on from the last draw.
+Pliant runs the program ``bakery_model.py`` once per draw, two at a time. The program refuses some
+parameters. These draws count as failures, and the run continues. If the run is killed,
+``pliant resume`` (or ``pliant.resume``, for a run with ``folder=``) continues from the last draw.
 """
 
 import sys
@@ -16,8 +16,8 @@ import numpyro.distributions as dist
 import pliant
 
 MODEL = Path(__file__).with_name("bakery_model.py")
-TRUTH = {"arrivals": 0.8, "service": 1.0}  # a minute
-OBSERVED = [  # minutes of waiting, of four groups of customers on fifteen mornings
+TRUTH = {"arrivals": 0.8, "service": 1.0}  # per minute
+OBSERVED = [  # mean wait in minutes: four groups of customers on fifteen mornings
     [2.7, 2.8, 2.1, 2.5],
     [2.8, 1.4, 3.2, 2.0],
     [0.6, 4.9, 5.9, 1.5],
@@ -52,7 +52,7 @@ method = pliant.PLI(family=pliant.Gaussian())
 
 
 def main() -> None:
-    """Spend 3,000 mornings, and show what they tell."""
+    """Infer the rates from 3,000 simulated mornings."""
     result = pliant.infer(problem, method, max_simulations=3_000)
     print(f"{result.status}: {result.message}\n{result.posterior.summary()}\ntruth: {TRUTH}")
     for failure in result.failures:

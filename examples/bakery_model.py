@@ -1,8 +1,8 @@
-"""A program that knows nothing of Pliant: a queue in a bakery, simulated for one morning.
+"""A program that does not depend on Pliant: the queue in a bakery on one morning.
 
     python bakery_model.py --arrivals 0.8 --service 1.0 --seed 1
 
-prints, as CSV, the mean wait in minutes of the first, second, third and fourth 25 customers.
+prints as CSV the mean wait in minutes of the first, second, third and fourth 25 customers.
 """
 
 import argparse
@@ -13,14 +13,14 @@ CUSTOMERS, GROUPS = 100, 4
 
 
 def main() -> None:
-    """Read the options, follow the queue, print the waits."""
+    """Read the options, simulate the queue, print the waits."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--arrivals", type=float, required=True, help="customers a minute")
-    parser.add_argument("--service", type=float, required=True, help="customers served a minute")
+    parser.add_argument("--arrivals", type=float, required=True, help="customers per minute")
+    parser.add_argument("--service", type=float, required=True, help="customers served per minute")
     parser.add_argument("--seed", type=int, required=True)
     options = parser.parse_args()
     if options.arrivals > 3 * options.service:
-        sys.exit("the queue would reach the next village")
+        sys.exit("expected arrivals of at most three times service")
     rng = random.Random(options.seed)
     arrival = free = 0.0
     waits = []

@@ -3,8 +3,8 @@
     python examples/epidemic.py
     pliant run examples/epidemic.py:problem --family gaussian --max-simulations 20000
 
-Every village has 300 people, two of whom are ill on the first day. What is known are the new cases
-of each of the first eight weeks. The villages here were simulated, with the rates in ``TRUTH``.
+Every village has 300 people, two of whom are ill on the first day. The data are the new cases in
+each of the first eight weeks. They are simulated with the rates in ``TRUTH``.
 """
 
 import numpy as np
@@ -13,11 +13,11 @@ import numpyro.distributions as dist
 import pliant
 
 PEOPLE, WEEKS, VILLAGES = 300, 8, 20
-TRUTH = {"contact": 0.35, "recovery": 0.2}  # a day
+TRUTH = {"contact": 0.35, "recovery": 0.2}  # per day
 
 
 def outbreak(rng: np.random.Generator, theta: dict[str, float]) -> np.ndarray:
-    """New cases in each week: a chain of binomial draws, day by day."""
+    """New cases per week, from a chain of daily binomial draws."""
     susceptible, ill = PEOPLE - 2, 2
     cases = np.zeros(WEEKS)
     recovers = 1 - np.exp(-theta["recovery"])
@@ -26,11 +26,11 @@ def outbreak(rng: np.random.Generator, theta: dict[str, float]) -> np.ndarray:
         new, recovered = rng.binomial(susceptible, infection), rng.binomial(ill, recovers)
         susceptible, ill = susceptible - new, ill + new - recovered
         cases[day // 7] += new
-    return np.sqrt(cases)  # counts vary by their square roots: now all weeks vary alike
+    return np.sqrt(cases)  # stabilises the variance of counts
 
 
 def observed() -> np.ndarray:
-    """The villages: ``(20, 8)``."""
+    """The data of all villages: ``(20, 8)``."""
     rng = np.random.default_rng(2020)
     return np.stack([outbreak(rng, TRUTH) for _ in range(VILLAGES)])
 
@@ -44,7 +44,7 @@ method = pliant.PLI(family=pliant.Gaussian())
 
 
 def main() -> None:
-    """Spend 20,000 outbreaks, and show what they tell."""
+    """Infer the rates from 20,000 simulated outbreaks."""
     result = pliant.infer(problem, method, max_simulations=20_000)
     print(f"{result.status}: {result.message}\n{result.posterior.summary()}\ntruth: {TRUTH}")
 

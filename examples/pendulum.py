@@ -3,9 +3,9 @@
     python examples/pendulum.py
     pliant run examples/pendulum.py:problem --family gaussian
 
-``pendulum_recordings.csv`` has twelve swings, one a row: the angle in radians, 40 times in two
-seconds. Every swing was let go at about half a radian, by hand, so that nobody knows where exactly.
-(The recordings are made by this very model, with ``TRUTH``, so that the answer is known.)
+``pendulum_recordings.csv`` has twelve swings, one per row: the angle in radians, 40 times in two
+seconds. Every swing was released by hand at about half a radian; the exact angle is unknown.
+(The recordings are simulated by this model with ``TRUTH``, so the answer is known.)
 """
 
 from pathlib import Path
@@ -22,7 +22,7 @@ SUBSTEPS = 5
 
 
 def swings(rng: np.random.Generator, theta: dict[str, float], n: int) -> np.ndarray:
-    """``n`` swings at once: angles ``(n, 40)``, by the leapfrog method."""
+    """Simulate ``n`` swings by the leapfrog method: angles ``(n, 40)``."""
     angle = 0.5 + 0.05 * rng.normal(size=n)
     speed = 0.05 * rng.normal(size=n)
     h, out = STEP / SUBSTEPS, np.zeros((n, STEPS))
@@ -45,7 +45,7 @@ method = pliant.PLI(n_particles=500, family=pliant.Gaussian())
 
 
 def main() -> None:
-    """Identify the pendulum."""
+    """Infer length and damping."""
     result = pliant.infer(problem, method)
     print(f"{result.status}: {result.message}\n{result.posterior.summary()}\ntruth: {TRUTH}")
 
