@@ -5,7 +5,7 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, PyTree, Shaped
+from jaxtyping import Array, Float, PyTree, Shaped
 
 
 def map_blocks(
@@ -32,3 +32,13 @@ def map_blocks(
     # The barrier keeps XLA from fusing what made the arrays into a block, and rounding differently.
     results = lax.map(lambda b: function(*lax.optimization_barrier(b)), blocks)
     return jax.tree.map(lambda r: r.reshape(-1, *r.shape[2:])[:K], results)
+
+
+def sum_in_order(values: Float[Array, "... d"]) -> Float[Array, "..."]:
+    """Sums over the last axis, from the first value to the last.
+
+    XLA adds the values of a short axis in an order that depends on how many sums it makes, and
+    so on the number of elements that a device gets.
+    """
+    start = jnp.zeros_like(values[..., 0])
+    return lax.fori_loop(0, values.shape[-1], lambda i, total: total + values[..., i], start)

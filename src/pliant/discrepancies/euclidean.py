@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from pliant.discrepancies.base import Mask, Sets
-from pliant.discrepancies.blocks import map_blocks
+from pliant.discrepancies.blocks import map_blocks, sum_in_order
 from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy, Distances
 from pliant.problem.scale import as_divisors, as_rows, check_same_features
 
@@ -50,7 +50,7 @@ class Euclidean(AbstractMeasuredDiscrepancy):
         def distances(rows, ok):
             errors = jnp.where(ok[..., None], rows - prepared.mean[None, None], 0)
             n = jnp.maximum(ok.sum(1), 1)
-            return jnp.square(errors.sum(1) / n[:, None]).sum(-1)
+            return sum_in_order(jnp.square(errors.sum(1) / n[:, None]))
 
         block = max(1, _BLOCK_VALUES // rows[0].size)
         squared = map_blocks(distances, rows, ok, block=block)

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float
 
 from pliant._checks import check_integer, check_real
 from pliant.discrepancies.base import Mask, Sets
-from pliant.discrepancies.blocks import map_blocks
+from pliant.discrepancies.blocks import map_blocks, sum_in_order
 from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy, Distances
 from pliant.problem.scale import as_divisors, as_rows, check_same_features
 
@@ -120,7 +120,7 @@ class Wasserstein(AbstractMeasuredDiscrepancy):
             )
             # As one long dot product, which is fast and rounds little.
             moved = jnp.vdot(plan.ravel(), costs.ravel())
-            return prepared.epsilon * moved + jnp.square(shift).sum(), converged
+            return prepared.epsilon * moved + sum_in_order(jnp.square(shift)), converged
 
         block = max(1, _BLOCK_PAIRS // (rows.shape[1] * prepared.observed.shape[0]))
         distances, converged = map_blocks(jax.vmap(cost), rows, ok, block=block)
