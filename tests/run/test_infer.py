@@ -79,8 +79,7 @@ def test_a_second_run_compiles_nothing_new(problem):
     assert not names, names
     with jax.log_compiles(True), _counted() as names:  # what is compiled is counted
         jax.jit(lambda x: x * 2 + 1)(jnp.arange(3.0))
-    assert len(names) == 1
-    assert "lambda" in names[0]
+    assert any("lambda" in name for name in names)
 
 
 class _counted:  # noqa: N801

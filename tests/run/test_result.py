@@ -69,7 +69,7 @@ def some_density(family, dim):
         flow = CouplingFlow(jax.random.key(0), dim=dim, layers=2, bins=4, width=8)
         return FlowDensity(number(dim), jnp.eye(dim) + jnp.diag(number(dim)), flow)
     if family == "mixture":
-        parts = GaussianDensity(number(2, dim), number(2, dim), number(2, dim, dim))
+        parts = jax.vmap(GaussianDensity)(number(2, dim), number(2, dim), number(2, dim, dim))
         return MixtureDensity(number(2), parts)
     return GaussianDensity(number(dim), number(dim), number(dim, dim))
 

@@ -147,7 +147,8 @@ def abc(population):
 VALUES = {
     "gaussian": lambda: GAUSSIAN,
     "mixture": lambda: MixtureDensity(
-        jnp.zeros(3), GaussianDensity(jnp.zeros((3, 2)), jnp.ones((3, 2)), jnp.ones((3, 2, 2)))
+        jnp.zeros(3),
+        jax.vmap(GaussianDensity)(jnp.zeros((3, 2)), jnp.ones((3, 2)), jnp.ones((3, 2, 2))),
     ),
     "flow": flow,
     "particles": lambda: particle_density(NUMBERS, np.zeros(6)),
@@ -250,6 +251,7 @@ class OwnTuple(NamedTuple):
     first: int
 
 
+@pytest.mark.wrong_types
 def test_own_classes_come_by_classes():
     for value in (Own(2.0), OwnTuple(3)):
         data = encode(value)

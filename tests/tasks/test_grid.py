@@ -57,7 +57,7 @@ def test_collect_takes_the_first_n():
     def propose(m):
         start = calls[-1] if calls else 0
         calls.append(start + m)
-        numbers = np.arange(start, start + m)
+        numbers = np.arange(start, start + m, dtype=float)
         return numbers[numbers % 3 == 0][:, None]
 
     calls = []

@@ -76,8 +76,7 @@ class PLI(AbstractMethod):
         reuse: How many earlier rounds' simulations are weighted into each round, by the densities
             that they were drawn from. Not for a learned discrepancy, which learns from them
             anyway, nor for the projection "i".
-        chunk_size: Parameters that are simulated at a time; None bounds the memory. It does not
-            change the result.
+        chunk_size: Parameters simulated at a time, which changes no bit; None bounds the memory.
     """
 
     rounds: int = eqx.field(static=True, default=20)
@@ -122,9 +121,10 @@ class PLI(AbstractMethod):
         if beta != "calibrated":
             raise ValueError(f'beta: expected a positive number or "calibrated", got {beta!r}.')
         if not self.discrepancy.has_influences:
+            name = type(self.discrepancy).__name__
             raise ValueError(
-                'beta: "calibrated" resamples observations, which only pliant.MMD() and '
-                "pliant.Energy() can. Use one of them, or give a number."
+                f'beta: "calibrated" resamples observations, which {name} cannot. Use '
+                "pliant.MMD() or pliant.Energy(), or give a number."
             )
         if self.partition is not None:
             raise ValueError('partition: it needs a fixed bandwidth, so beta="calibrated" cannot.')
@@ -294,7 +294,7 @@ class PLI(AbstractMethod):
         found = calibrated_bandwidth(
             particles.z[known], log_w[known], evaluation.influences[known], state.beta
         )
-        beta = float(np.sqrt(found * state.beta))  # half of the way, as each estimate is noisy
+        beta = float(np.sqrt(found * state.beta))  # half way, as each estimate is noisy
         return beta, dataclasses.replace(last, level=min(1.0, beta / state.beta))
 
     def _fit(

@@ -69,7 +69,8 @@ class PartitionFunction(eqx.Module):
         centre = jnp.asarray(usable.mean(axis=0) if len(usable) else np.zeros(x.shape[2:]), float)
         shape = (self.n_sets, *problem.observed.shape)
         half_width = _HALF_WIDTH * np.sqrt(beta)
-        sets = centre + jax.random.uniform(set_key, shape, minval=-half_width, maxval=half_width)
+        box = jax.random.uniform(set_key, shape, minval=-half_width, maxval=half_width)
+        sets = jnp.expand_dims(centre, (0, 1)) + box
         states = [discrepancy.prepare(reference) for reference in sets]
         stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
         return PreparedPartition(discrepancy=discrepancy, states=stacked, kernel=kernel, beta=beta)
