@@ -2,7 +2,6 @@
 
 import sys
 import time
-from types import TracebackType
 from typing import Any
 
 from rich.console import Console
@@ -44,12 +43,7 @@ class Display:
         self._progress.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
     def update(self, row: dict[str, Any]) -> None:
