@@ -21,7 +21,7 @@ def request(simulator, k=5, n=4):
 
 def test_a_table_is_filled_piece_by_piece():
     simulator = pliant.PythonSimulator(normal, event=(2,))
-    table = Table.empty(request(simulator))
+    table = Table(request(simulator))
     assert table.missing.all()
     wanted = np.zeros((5, 4), bool)
     wanted[1, 2] = wanted[4] = True

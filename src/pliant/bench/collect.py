@@ -2,8 +2,8 @@
 
 import csv
 import io
-import itertools
 import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from pliant._files import read_json, replacing
-from pliant.bench.folders import run_folder, state
+from pliant.bench.folders import by_state, run_folder
 from pliant.bench.plan import Grid, Run
 from pliant.run.folder import METRICS
 
@@ -20,18 +20,8 @@ Row = dict[str, Any]
 
 KEYS = ("experiment", "task", "method", "n_obs", "options", "metric")
 """The columns that identify a mean; ``options`` has those the experiment varies, as JSON."""
-COLUMNS = (
-    "run",
-    *KEYS[:4],
-    "seed",
-    *KEYS[4:],
-    "value",
-    "floor",
-    "status",
-    "rounds",
-    "simulations",
-    "seconds",
-)
+_COSTS = ("status", "rounds", "simulations", "seconds")
+COLUMNS = ("run", *KEYS[:4], "seed", *KEYS[4:], "value", "floor", *_COSTS)
 SUMMARY_COLUMNS = (*KEYS, "seeds", "mean", "low", "high", "floor")
 _LEVEL = 0.95
 
@@ -42,7 +32,7 @@ def rows_of(out: Path, grid: Grid) -> list[Row]:
     ``value`` and ``floor`` are those of ``pliant.metrics.Metric``. ``seconds`` is the duration of
     the inference; it is the only column that differs between repetitions of a run.
     """
-    finished = [run for run in grid.runs if state(run_folder(out, run)) == "finished"]
+    finished = by_state(out, grid.runs)["finished"]
     return [
         row for run in finished for row in _rows(run, read_json(run_folder(out, run) / METRICS))
     ]
@@ -54,8 +44,7 @@ def summary_of(rows: Sequence[Row]) -> list[Row]:
     The interval is Student's, which is wide for two or three seeds. There is none for a single
     seed. ``floor`` is the mean noise floor.
     """
-    order = {tuple(row[key] for key in KEYS): None for row in rows}
-    groups: dict[tuple[Any, ...], list[Row]] = {key: [] for key in order}
+    groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in rows:
         groups[tuple(row[key] for key in KEYS)].append(row)
     return [{**dict(zip(KEYS, key, strict=True)), **_mean(group)} for key, group in groups.items()]
@@ -68,45 +57,34 @@ def write_tables(out: Path, rows: Sequence[Row]) -> list[Path]:
         ImportError: If pyarrow is not installed.
     """
     tables = {"table": (COLUMNS, rows), "summary": (SUMMARY_COLUMNS, summary_of(rows))}
-    return list(
-        itertools.chain.from_iterable(
-            (_write_csv(out / f"{name}.csv", *data), _write_parquet(out / f"{name}.parquet", *data))
-            for name, data in tables.items()
-        )
-    )
+    writers = {"csv": _write_csv, "parquet": _write_parquet}
+    return [
+        write(out / f"{name}.{ending}", *data)
+        for name, data in tables.items()
+        for ending, write in writers.items()
+    ]
 
 
 def _rows(run: Run, result: Mapping[str, Any]) -> list[Row]:
     common = {
         "run": run.name,
-        "experiment": run.experiment,
-        "task": run.task,
-        "method": run.method,
-        "n_obs": run.n_obs,
-        "seed": run.seed,
+        **{name: getattr(run, name) for name in (*KEYS[:4], "seed")},
         "options": json.dumps(dict(run.varied)) if run.varied else "",
     }
-    costs = {key: result[key] for key in ("status", "rounds", "simulations", "seconds")}
+    costs = {name: result[name] for name in _COSTS}
     return [
-        {
-            **common,
-            "metric": metric["name"],
-            "value": metric["value"],
-            "floor": metric["floor"],
-            **costs,
-        }
-        for metric in result["metrics"]
+        {**common, "metric": row["name"], "value": row["value"], "floor": row["floor"], **costs}
+        for row in result["metrics"]
     ]
 
 
 def _mean(rows: Sequence[Row]) -> Row:
     values = np.array([row["value"] for row in rows if row["value"] is not None], float)
     floors = [row["floor"] for row in rows if row["floor"] is not None]
-    mean = float(values.mean()) if len(values) else None
     low, high = interval(values) if len(values) > 1 else (None, None)
     return {
         "seeds": len(values),
-        "mean": mean,
+        "mean": float(values.mean()) if len(values) else None,
         "low": low,
         "high": high,
         "floor": float(np.mean(floors)) if floors else None,

@@ -2,7 +2,6 @@
 
 import sys
 import time
-from types import TracebackType
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -45,12 +44,7 @@ class GridDisplay:
             self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._live is not None:
             self._live.stop()
 

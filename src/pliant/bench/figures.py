@@ -61,8 +61,7 @@ def _save(figure: Figure, path: Path) -> list[Path]:
     """Save all formats from one layout, without dates: equal figures give equal files."""
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
-    paths = [path.with_suffix(f".{form}") for form in _METADATA]
-    for one, metadata in zip(paths, _METADATA.values(), strict=True):
-        with replacing(one) as file:
-            figure.savefig(file, format=one.suffix[1:], dpi=_DOTS, metadata=metadata)
-    return paths
+    for form, metadata in _METADATA.items():
+        with replacing(path.with_suffix(f".{form}")) as file:
+            figure.savefig(file, format=form, dpi=_DOTS, metadata=metadata)
+    return [path.with_suffix(f".{form}") for form in _METADATA]

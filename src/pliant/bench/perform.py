@@ -4,7 +4,6 @@ import functools
 import shutil
 import time
 import traceback
-from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -17,7 +16,7 @@ from pliant.metrics.table import evaluate
 from pliant.problem.prior import Prior
 from pliant.problem.samples import named
 from pliant.run import folder as layout
-from pliant.run.infer import infer, resume
+from pliant.run.infer import Callback, infer, resume
 from pliant.run.posterior import Posterior
 from pliant.run.result import Result
 from pliant.tasks import get
@@ -40,9 +39,7 @@ class RunOutcome(NamedTuple):
 def perform(run: Run, folder: Path) -> RunOutcome:
     """Infer, score and write, or resume a run that was killed. Never raises.
 
-    Args:
-        run: The run.
-        folder: The run's folder. A finished run stays as it is; a recorded error is discarded.
+    A finished run stays as it is; a recorded error is discarded.
     """
     start = time.monotonic()
     keep_compiled_code()
@@ -66,20 +63,13 @@ def _perform(run: Run, folder: Path) -> str:
     write_settings(folder, run)
     task = _task(run.task)
     problem = task.problem(n_obs=run.n_obs, seed=run.seed)
-    callback = _snapshots(folder, run) if run.snapshots else None
+    options: Any = {"progress": False, "callback": _snapshots(folder, run)}
     if layout.holds_run(folder) and _snapshots_are_whole(folder, run):
-        result = resume(folder, problem, progress=False, callback=callback)
+        result = resume(folder, problem, **options)
     else:
         layout.remove_run(folder)
         shutil.rmtree(folder / layout.SNAPSHOTS, ignore_errors=True)
-        result = infer(
-            problem,
-            run.built_method,
-            seed=run.seed,
-            folder=folder,
-            progress=False,
-            callback=callback,
-        )
+        result = infer(problem, run.built_method, seed=run.seed, folder=folder, **options)
     _finish(run, folder, task, problem, result)
     return result.status
 
@@ -89,14 +79,8 @@ def _finish(run: Run, folder: Path, task: AbstractTask, problem: Any, result: Re
     if isinstance(result.posterior.density, Prior) or result.status is Status.STORAGE_FAILED:
         raise NoPosteriorError(f"{result.status}: {result.message}")
     write_arrays(folder / layout.SAMPLES, _samples(result.posterior, run.samples, run.seed))
-    rows = evaluate(
-        result.posterior,
-        problem,
-        task=task,
-        n_samples=run.samples,
-        seed=run.seed,
-        classify=run.classify,
-    )
+    options: Any = {"n_samples": run.samples, "seed": run.seed, "classify": run.classify}
+    rows = evaluate(result.posterior, problem, task=task, **options)
     metrics = {
         "status": result.status,
         "message": result.message,
@@ -119,15 +103,15 @@ def _samples(posterior: Posterior, n: int, seed: int) -> dict[str, Any]:
     return named(posterior.sample(n, seed=seed))
 
 
-def _snapshots(folder: Path, run: Run) -> Callable[[dict[str, Any], Posterior], None]:
-    """A callback that stores posterior samples after each round."""
+def _snapshots(folder: Path, run: Run) -> Callback | None:
+    """A callback that stores posterior samples after each round, if the run keeps them."""
 
     def keep(row: dict[str, Any], posterior: Posterior) -> None:
         path = layout.snapshot_file(folder, row["round"])
         path.parent.mkdir(exist_ok=True)
         write_arrays(path, _samples(posterior, run.snapshots, run.seed))
 
-    return keep
+    return keep if run.snapshots else None
 
 
 def _snapshots_are_whole(folder: Path, run: Run) -> bool:

@@ -2,7 +2,6 @@
 
 import abc
 from pathlib import Path
-from types import TracebackType
 
 from pliant.bench.perform import RunOutcome
 from pliant.bench.plan import Run
@@ -38,10 +37,5 @@ class AbstractPool(abc.ABC):
     def __enter__(self) -> "AbstractPool":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

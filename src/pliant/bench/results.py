@@ -8,7 +8,7 @@ import numpy as np
 
 from pliant._files import read_arrays
 from pliant.bench.collect import rows_of, summary_of
-from pliant.bench.folders import run_folder, state
+from pliant.bench.folders import by_state, run_folder
 from pliant.bench.plan import Grid, Run
 from pliant.run.folder import SAMPLES, SNAPSHOTS, numbered
 from pliant.run.history import History, read_history
@@ -30,20 +30,12 @@ class GridResults:
 
     def __init__(self, out: Path, grid: Grid):
         self._out = out
-        self.runs = [run for run in grid.runs if state(run_folder(out, run)) == "finished"]
+        self.runs = by_state(out, grid.runs)["finished"]
         self.rows = rows_of(out, grid)
         self.summary = summary_of(self.rows)
 
     def find(self, wanted: str, test: Callable[[Run], bool]) -> list[Run]:
-        """The finished runs that pass a test.
-
-        Args:
-            wanted: A description of the runs, for the message.
-            test: Selects the runs.
-
-        Raises:
-            MissingRunsError: If there are none.
-        """
+        """The finished runs that pass a test; if there are none, the error says ``wanted``."""
         found = [run for run in self.runs if test(run)]
         if not found:
             raise MissingRunsError(wanted)

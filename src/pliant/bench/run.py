@@ -16,19 +16,10 @@ _POLL = 0.5  # seconds
 def run_grid(
     grid: Grid, out: Path, make_pool: Callable[[Path], AbstractPool], *, retry: bool = False
 ) -> dict[str, list[Run]]:
-    """Perform the unfinished runs. If interrupted, call it again to resume.
+    """Perform the runs that are not finished in the folder ``out``, and return those by state.
 
-    Args:
-        grid: The grid.
-        out: The grid's folder. Runs that are finished there are not repeated.
-        make_pool: Starts the workers, given that folder. Called only if a run is left to do.
-        retry: Whether to retry failed runs.
-
-    Returns:
-        The runs in each state (``pliant.bench.folders.STATES``).
-
-    Raises:
-        InUseError: If another process runs a grid in the folder.
+    If interrupted, call it again to resume. ``make_pool`` starts the workers; it is called with
+    the folder, and only if a run is left to do. Only one process at a time may use the folder.
     """
     out.mkdir(parents=True, exist_ok=True)
     with lock(out / LOCK, out):
@@ -37,10 +28,8 @@ def run_grid(
         waiting = before["begun"] + before["waiting"] + (before["failed"] if retry else [])
         failed = 0 if retry else len(before["failed"])
         if waiting:
-            with (
-                make_pool(out) as pool,
-                GridDisplay(waiting, len(before["finished"]), failed) as display,
-            ):
+            display = GridDisplay(waiting, len(before["finished"]), failed)
+            with make_pool(out) as pool, display:
                 _perform(waiting, pool, display)
     return by_state(out, grid.runs)
 

@@ -34,22 +34,18 @@ def _print_version(wanted: bool) -> bool:
     return wanted
 
 
+_VERSION = options.option(
+    options.NO_VALUE, "Print the version.", flag="version", callback=_print_version, is_eager=True
+)
+
+
 @app.callback(
     invoke_without_command=True,
     epilog="Start with:\n\n[bold]pliant run gaussian_mixture --out runs/first[/]",
 )
 def _pliant(
     context: typer.Context,
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version",
-            metavar=" ",
-            help="Print the version.",
-            callback=_print_version,
-            is_eager=True,
-        ),
-    ] = False,
+    version: Annotated[bool, _VERSION] = False,
 ) -> None:
     """Posteriors of a simulator's parameters from many observations at once."""
     if context.invoked_subcommand is None:
@@ -65,23 +61,23 @@ def _pliant(
     "mistake in the command; 130 Ctrl-C."
 )
 def run(
-    target: options.Target,
-    n_obs: options.NObs = None,
-    seed: options.Seed = 0,
-    method: options.Method = "pli",
-    discrepancy: options.Discrepancy = None,
-    family: options.Family = None,
-    rounds: options.Rounds = None,
-    n_particles: options.NParticles = None,
-    n_draws: options.NDraws = None,
-    beta: options.Beta = None,
-    epsilon: options.Epsilon = None,
-    max_simulations: options.MaxSimulations = None,
-    max_seconds: options.MaxSeconds = None,
-    dask: options.Dask = None,
-    out: options.Out = None,
-    overwrite: options.Overwrite = False,
-    traceback: options.Traceback = False,
+    target: Annotated[str, options.TARGET],
+    n_obs: Annotated[int | None, options.N_OBS] = None,
+    seed: Annotated[int, options.SEED] = 0,
+    method: Annotated[str, options.METHOD] = "pli",
+    discrepancy: Annotated[str | None, options.DISCREPANCY] = None,
+    family: Annotated[str | None, options.FAMILY] = None,
+    rounds: Annotated[int | None, options.ROUNDS] = None,
+    n_particles: Annotated[int | None, options.N_PARTICLES] = None,
+    n_draws: Annotated[int | None, options.N_DRAWS] = None,
+    beta: Annotated[str | None, options.BETA] = None,
+    epsilon: Annotated[float | None, options.EPSILON] = None,
+    max_simulations: Annotated[int | None, options.MAX_SIMULATIONS] = None,
+    max_seconds: Annotated[float | None, options.MAX_SECONDS] = None,
+    dask: Annotated[str | None, options.DASK] = None,
+    out: Annotated[Path | None, options.OUT] = None,
+    overwrite: Annotated[bool, options.OVERWRITE] = False,
+    traceback: Annotated[bool, options.TRACEBACK] = False,
 ) -> None:
     """Infer the posterior of a task or of a problem of your own, and save it in a folder."""
     method_options = {
@@ -115,11 +111,11 @@ def run(
 
 @app.command(epilog="Example:\n\n[bold]pliant resume runs/slcp-0[/]")
 def resume(
-    folder: options.RunFolder,
-    max_simulations: options.NewMaxSimulations = None,
-    max_seconds: options.NewMaxSeconds = None,
-    dask: options.Dask = None,
-    traceback: options.Traceback = False,
+    folder: Annotated[Path, options.RUN_FOLDER],
+    max_simulations: Annotated[int | None, options.NEW_MAX_SIMULATIONS] = None,
+    max_seconds: Annotated[float | None, options.NEW_MAX_SECONDS] = None,
+    dask: Annotated[str | None, options.DASK] = None,
+    traceback: Annotated[bool, options.TRACEBACK] = False,
 ) -> None:
     """Resume a run that was interrupted or killed; the result is that of an uninterrupted run."""
     budget = {"max_simulations": max_simulations, "max_seconds": max_seconds}
@@ -131,7 +127,7 @@ def resume(
 
 
 @app.command(epilog="Example:\n\n[bold]pliant show runs/slcp-0[/]")
-def show(folder: options.SavedFolder) -> None:
+def show(folder: Annotated[Path, options.SAVED_FOLDER]) -> None:
     """Print a saved run: its status, options, rounds and posterior."""
     with mistakes():
         from pliant.cli.show import print_run
@@ -146,9 +142,9 @@ def show(folder: options.SavedFolder) -> None:
     "from exact. With an exact posterior to compare with, this takes a few minutes.",
 )
 def evaluate(
-    folder: options.RunFolder,
-    n_samples: options.NSamples = 10_000,
-    traceback: options.Traceback = False,
+    folder: Annotated[Path, options.RUN_FOLDER],
+    n_samples: Annotated[int, options.N_SAMPLES] = 10_000,
+    traceback: Annotated[bool, options.TRACEBACK] = False,
 ) -> None:
     """Score a saved run against the exact posterior, the truth and the data."""
     with mistakes(traceback=traceback):

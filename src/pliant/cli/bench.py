@@ -16,23 +16,13 @@ _INTERRUPTED = 130
 def run_bench(
     source: str, out: Path | None, *, workers: int | None, dask: str | None, retry: bool
 ) -> int:
-    """Perform the runs of a grid.
+    """Perform the runs of a grid, and return the exit code.
 
-    Args:
-        source: A TOML file, or the name of a grid that comes with Pliant.
-        out: The folder for the runs; by default one named after the grid.
-        workers: The number of processes; by default half the number of cores.
-        dask: "local" or the address of a scheduler, to use a Dask cluster instead of processes.
-        retry: Whether to retry failed runs.
-
-    Returns:
-        The exit code.
-
-    Raises:
-        GridError, UserError, ImportError, InUseError: Before the first run starts.
+    ``out`` is by default named after the grid, and ``workers`` is half the number of cores.
     """
     with Console(stderr=True).status("loading"):
         from pliant.bench.cluster import DaskPool
+        from pliant.bench.pool import AbstractPool
         from pliant.bench.processes import ProcessPool
         from pliant.bench.run import run_grid
         from pliant.cli.grid import read_grid
@@ -40,16 +30,13 @@ def run_bench(
         grid = read_grid(source)
     folder = Path("bench", Path(source).stem) if out is None else out
     size = max(1, (os.cpu_count() or 1) // 2) if workers is None else workers
+
+    def make_pool(path: Path) -> AbstractPool:
+        return ProcessPool(path, size) if dask is None else DaskPool(path, *connect(dask))
+
     say(console(), f"{grid.name}: {counted(len(grid.runs), 'run')}, in {folder}/")
     try:
-        states = run_grid(
-            grid,
-            folder,
-            lambda path: (
-                ProcessPool(path, size) if dask is None else DaskPool(path, *connect(dask))
-            ),
-            retry=retry,
-        )
+        states = run_grid(grid, folder, make_pool, retry=retry)
     except KeyboardInterrupt:
         typer.echo("Interrupted. Run the same command again to resume.", err=True)
         return _INTERRUPTED
@@ -94,12 +81,7 @@ def print_bench_status(folder: Path) -> None:
 
 
 def collect_bench(folder: Path) -> None:
-    """Write the tables of the finished runs.
-
-    Raises:
-        UserError: If no run is finished, or there is no grid.
-        ImportError: If pyarrow is not installed.
-    """
+    """Write the tables of the finished runs; pyarrow is needed."""
     from pliant.bench.collect import rows_of, write_tables
     from pliant.cli.grid import read_grid_of
 
@@ -115,11 +97,7 @@ def collect_bench(folder: Path) -> None:
 
 
 def draw_bench(folder: Path) -> None:
-    """Draw the figures whose runs are finished, and print which runs the others need.
-
-    Raises:
-        UserError: If there is no grid.
-    """
+    """Draw the figures whose runs are finished, and print which runs the others need."""
     from pliant.bench.figures import draw_figures
     from pliant.cli.grid import read_grid_of
 

@@ -1,11 +1,12 @@
 """The commands ``pliant bench run``, ``status``, ``collect`` and ``figures``."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from pliant.cli.errors import OneLineErrors, UserError, mistakes
+from pliant.cli.options import NO_VALUE, argument, option
 
 bench = typer.Typer(
     cls=OneLineErrors,
@@ -21,16 +22,21 @@ def _bench(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-def _option(metavar: str, text: str, **more: Any) -> Any:
-    return typer.Option(help=text, metavar=metavar, show_default=False, **more)
-
-
-_Out = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FOLDER", help="The folder of a [bold]pliant bench run[/].", show_default=False
-    ),
-]
+_GRID = argument("GRID", "A TOML file, or a grid that comes with Pliant: paper, lite or smoke.")
+_FOLDER = argument("FOLDER", "The folder of a [bold]pliant bench run[/].")
+_OUT = option("FOLDER", "The folder for the runs.", "bench/GRID")
+_WORKERS = option(
+    "N",
+    "Number of runs at a time, each in its own process, which may use several cores.",
+    "half the number of cores",
+    min=1,
+)
+_DASK = option(
+    "local|ADDRESS",
+    "Perform the runs on a Dask cluster: on this machine's cores, or by a scheduler such as "
+    "tcp://host:8786, whose workers must see the same folder.",
+)
+_RETRY = option(NO_VALUE, "Retry failed runs.")
 
 
 @bench.command(
@@ -42,36 +48,11 @@ _Out = Annotated[
     "130 Ctrl-C."
 )
 def run(
-    grid: Annotated[
-        str,
-        typer.Argument(
-            metavar="GRID",
-            help="A TOML file, or a grid that comes with Pliant: paper, lite or smoke.",
-            show_default=False,
-        ),
-    ],
-    out: Annotated[
-        Path | None,
-        _option("FOLDER", "The folder for the runs. [dim]Default: bench/GRID.[/]"),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        _option(
-            "N",
-            "Number of runs at a time, each in its own process, which may use several cores. "
-            "[dim]Default: half the number of cores.[/]",
-            min=1,
-        ),
-    ] = None,
-    dask: Annotated[
-        str | None,
-        _option(
-            "local|ADDRESS",
-            "Perform the runs on a Dask cluster: on this machine's cores, or by a scheduler "
-            "such as tcp://host:8786, whose workers must see the same folder.",
-        ),
-    ] = None,
-    retry: Annotated[bool, _option(" ", "Retry failed runs.")] = False,
+    grid: Annotated[str, _GRID],
+    out: Annotated[Path | None, _OUT] = None,
+    workers: Annotated[int | None, _WORKERS] = None,
+    dask: Annotated[str | None, _DASK] = None,
+    retry: Annotated[bool, _RETRY] = False,
 ) -> None:
     """Perform the unfinished runs of a grid."""
     if workers is not None and dask is not None:
@@ -84,7 +65,7 @@ def run(
 
 
 @bench.command(epilog="Example:\n\n[bold]pliant bench status bench/lite[/]")
-def status(folder: _Out) -> None:
+def status(folder: Annotated[Path, _FOLDER]) -> None:
     """Print how many runs are finished, and why runs failed."""
     with mistakes():
         from pliant.cli.bench import print_bench_status
@@ -93,7 +74,7 @@ def status(folder: _Out) -> None:
 
 
 @bench.command(epilog="Example:\n\n[bold]pliant bench collect bench/lite[/]")
-def collect(folder: _Out) -> None:
+def collect(folder: Annotated[Path, _FOLDER]) -> None:
     """Write a table of all finished runs, and one of means with 95 % intervals."""
     with mistakes():
         from pliant.cli.bench import collect_bench
@@ -102,7 +83,7 @@ def collect(folder: _Out) -> None:
 
 
 @bench.command(epilog="Example:\n\n[bold]pliant bench figures bench/lite[/]")
-def figures(folder: _Out) -> None:
+def figures(folder: Annotated[Path, _FOLDER]) -> None:
     """Draw the paper's figures from the finished runs."""
     with mistakes():
         from pliant.cli.bench import draw_bench

@@ -2,8 +2,8 @@
 
 import dataclasses
 import difflib
-import importlib
 from collections.abc import Callable, Mapping
+from pkgutil import resolve_name
 from typing import Any
 
 from pliant.cli.errors import UserError
@@ -34,6 +34,7 @@ FAMILIES = {
     "gaussian": "pliant.densities.gaussian:Gaussian",
     "gaussian-mixture": "pliant.densities.mixture:GaussianMixture",
 }
+PARTS = {"discrepancy": DISCREPANCIES, "family": FAMILIES}
 _INSIDE = {"epsilon": "schedule"}  # options of the command that belong to an option of the method
 
 
@@ -42,9 +43,8 @@ def one_of(option: str, table: Mapping[str, str]) -> Callable[[str | None], str 
 
     def check(value: str | None) -> str | None:
         if value is not None and value not in table:
-            raise UserError(
-                f"{option}: expected {listed(table)}, got {value!r}.{closest(value, table)}"
-            )
+            hint = closest(value, table)
+            raise UserError(f"{option}: expected {listed(table)}, got {value!r}.{hint}")
         return value
 
     return check
@@ -72,37 +72,26 @@ def closest(name: str, names: Any) -> str:
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
-def build_method(
-    method: str,
-    n_obs: int,
-    *,
-    discrepancy: str | None,
-    family: str | None,
-    epsilon: float | None,
-    **numbers: float | str | None,
-) -> Any:
+def build_method(method: str, n_obs: int, **options: Any) -> Any:
     """The method with the given options; an option of None keeps the method's default.
 
     Raises:
         UserError: If the method lacks an option.
         TypeError, ValueError: If an option is out of range.
     """
-    options: dict[str, Any] = {name: value for name, value in numbers.items() if value is not None}
-    named = {"discrepancy": discrepancy, "family": family, "epsilon": epsilon, **options}
-    _check_options(method, [name for name, value in named.items() if value is not None])
-    build = _load(METHODS[method])
-    built = build(n_obs, **options) if method == "pli-paper" else build(**options)
-    chosen: dict[str, Any] = {}
-    if discrepancy is not None:
-        chosen["discrepancy"] = _load(DISCREPANCIES[discrepancy])
-    if family is not None:
-        chosen["family"] = _load(FAMILIES[family])
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if name not in option_names(method):
+            flag = f"--{name.replace('_', '-')}"
+            raise UserError(f"{flag}: {method} has no such option; other methods do.")
+    parts = {name: resolve_name(PARTS[name][given.pop(name)]) for name in PARTS if name in given}
+    epsilon = given.pop("epsilon", None)
+    build = resolve_name(METHODS[method])
+    built = build(n_obs, **given) if method == "pli-paper" else build(**given)
     changes = {
         name: kind()
-        for name, kind in chosen.items()
-        if not isinstance(
-            getattr(built, name), kind
-        )  # keep the method's own, which may have other settings
+        for name, kind in parts.items()
+        if not isinstance(getattr(built, name), kind)  # its own may have other settings
     }
     if epsilon is not None:
         changes["schedule"] = dataclasses.replace(built.schedule, epsilon=epsilon)
@@ -112,23 +101,6 @@ def build_method(
 def option_names(method: str) -> set[str]:
     """The fields of the method, and the command's options that belong to one of them."""
     module, _, names = METHODS[method].partition(":")
-    kind = _load(f"{module}:{names.partition('.')[0]}")  # without .paper or .accurate
+    kind = resolve_name(f"{module}:{names.partition('.')[0]}")  # without .paper or .accurate
     has = {field.name for field in dataclasses.fields(kind)}
     return has | {option for option, whole in _INSIDE.items() if whole in has}
-
-
-def _check_options(method: str, given: list[str]) -> None:
-    """Raise if the method lacks a given option."""
-    has = option_names(method)
-    for name in given:
-        if name not in has:
-            flag = f"--{name.replace('_', '-')}"
-            raise UserError(f"{flag}: {method} has no such option; other methods do.")
-
-
-def _load(path: str) -> Any:
-    module, _, names = path.partition(":")
-    value: Any = importlib.import_module(module)
-    for name in names.split("."):
-        value = getattr(value, name)
-    return value

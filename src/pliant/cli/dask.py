@@ -15,17 +15,7 @@ _SECONDS = 30  # timeout for reaching a scheduler
 
 @contextmanager
 def on_dask(problem: "Problem", address: str | None) -> Iterator["Problem"]:
-    """The problem with its simulator running on a Dask cluster.
-
-    Args:
-        problem: A problem whose simulator is not written in JAX.
-        address: "local" to start one worker process per core of this machine, the address of a
-            scheduler, or None to leave the problem as it is.
-
-    Raises:
-        UserError: If the simulator is a JAX function, or there is no such scheduler.
-        ImportError: If Dask is not installed.
-    """
+    """The problem with its simulator running on a Dask cluster; unchanged without an address."""
     if address is None:
         yield problem
         return
@@ -51,24 +41,16 @@ def on_dask(problem: "Problem", address: str | None) -> Iterator["Problem"]:
 def connect(address: str) -> tuple[Any, Any]:
     """A Dask client, and its cluster if it was started here.
 
-    Args:
-        address: "local" to start one worker process per core of this machine, or the address of
-            a scheduler.
-
-    Raises:
-        UserError: If there is no such scheduler.
-        ImportError: If Dask is not installed.
+    The address is that of a scheduler, or "local" to start one worker process per core.
     """
     try:
         from distributed import Client, LocalCluster
     except ImportError as error:
         raise ImportError("--dask needs Dask: pip install 'pliant[dask]'.") from error
     try:
-        cluster = (
-            LocalCluster(threads_per_worker=1, dashboard_address=":0")
-            if address == "local"
-            else None
-        )
-        return Client(address if cluster is None else cluster, timeout=_SECONDS), cluster
+        if address != "local":
+            return Client(address, timeout=_SECONDS), None
+        cluster = LocalCluster(threads_per_worker=1, dashboard_address=":0")
+        return Client(cluster, timeout=_SECONDS), cluster
     except (OSError, ValueError) as error:
         raise UserError(f"--dask: {address} does not answer: {error}") from error

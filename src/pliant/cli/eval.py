@@ -14,19 +14,9 @@ _INTERRUPTED = 130
 
 
 def evaluate_run(folder: Path, *, n_samples: int) -> int:
-    """Compute and print all metrics of the run's posterior, and write ``metrics.json``.
+    """Print all metrics of a run's posterior, write ``metrics.json``, and return the exit code.
 
-    Args:
-        folder: The folder of a ``pliant run``.
-        n_samples: The number of samples of the posterior and of the exact one. With 10,000, they
-            are those of ``samples.npz``.
-
-    Returns:
-        The exit code.
-
-    Raises:
-        UserError, ImportError, TypeError, ValueError: If the folder holds no such run, its target
-            cannot be read, an option is out of range, or an extra is missing.
+    With 10,000 samples of the posterior, they are those of ``samples.npz``.
     """
     if not holds_result(folder):
         raise UserError(f"{folder} holds no run (there is no {RESULT} in it).")
@@ -41,24 +31,12 @@ def evaluate_run(folder: Path, *, n_samples: int) -> int:
             posterior = load(folder).posterior
             target = read_target_again(config)
             status.update("measuring")
-            rows = evaluate(
-                posterior,
-                target.problem,
-                task=target.task,
-                n_samples=n_samples,
-                seed=config["seed"],
-            )
+            options = {"n_samples": n_samples, "seed": config["seed"]}
+            rows = evaluate(posterior, target.problem, task=target.task, **options)
     except KeyboardInterrupt:
         typer.echo("Interrupted: nothing was written.", err=True)
         return _INTERRUPTED
-    write_json(
-        folder / METRICS,
-        {
-            "n_samples": n_samples,
-            "seed": config["seed"],
-            "metrics": [row._asdict() for row in rows],
-        },
-    )
+    write_json(folder / METRICS, {**options, "metrics": [row._asdict() for row in rows]})
     if has_changed(target, config):
         say(out, f"{target.text} has changed since the run: these metrics are for its new problem.")
     print_metrics(out, rows)

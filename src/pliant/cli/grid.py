@@ -34,27 +34,31 @@ from typing import Any
 
 from pliant.bench.folders import GRID
 from pliant.bench.plan import Grid, Run
-from pliant.cli.choices import METHODS, build_method, closest, option_names
+from pliant.cli.choices import METHODS, build_method, closest
 from pliant.cli.errors import UserError
 from pliant.cli.grid_values import (
     GridError,
     Place,
-    as_list,
     boolean,
+    each,
+    expect,
     integer,
-    integers,
-    listed,
     name_of,
-    names,
-    option,
+    options_of,
     table,
 )
 from pliant.methods.base import AbstractMethod
 from pliant.tasks import names as task_names
 from pliant.weighting.partition import PartitionFunction
 
-_GRID_KEYS = ("samples", "classify", "methods", "experiment")
-_EXPERIMENT_KEYS = ("name", "tasks", "n_obs", "seeds", "methods", "options", "snapshots")
+_GRID = {
+    "samples": integer(10),
+    "classify": boolean,
+    "methods": table,
+    "experiment": expect(
+        "one table [[experiment]] or more", lambda value: isinstance(value, list) and value != []
+    ),
+}
 _SAMPLES = 10_000  # as the paper
 
 
@@ -65,14 +69,7 @@ def shipped() -> tuple[str, ...]:
 
 
 def read_grid(source: str) -> Grid:
-    """Read and check a grid.
-
-    Args:
-        source: The path of a TOML file, or the name of a shipped grid.
-
-    Raises:
-        GridError: If there is no such grid, or at the first mistake in it.
-    """
+    """Read and check a grid: the path of a TOML file, or the name of a shipped grid."""
     path = Path(source)
     if not path.is_file() and source in shipped():
         text = resources.files("pliant.bench").joinpath("grids", f"{source}.toml").read_text()
@@ -86,11 +83,7 @@ def read_grid(source: str) -> Grid:
 
 
 def read_grid_of(out: Path) -> Grid:
-    """The grid that was last run in a folder.
-
-    Raises:
-        UserError: If there is none.
-    """
+    """The grid that was last run in a folder."""
     path = out / GRID
     if not path.is_file():
         raise UserError(f"{out} holds no grid (there is no {GRID} in it): see pliant bench run.")
@@ -108,23 +101,20 @@ def parse_grid(text: str, name: str) -> Grid:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise GridError(f"{name}: not a TOML file: {error}.") from error
-    table(root, data, _GRID_KEYS, needed=("methods", "experiment"))
-    samples = integer(root / "samples", data.get("samples", _SAMPLES), at_least=10)
-    classify = boolean(root / "classify", data.get("classify", False))
-    methods = table(root / "methods", data["methods"])
-    for label in methods:
-        _check_method(root / "methods" / label, label, methods[label])
-    experiments = data["experiment"]
-    if not isinstance(experiments, list) or not experiments:
-        raise (root / "experiment").error("one table [[experiment]] or more", experiments)
+    data = table(root, data, _GRID, needed=("methods", "experiment"))
+    methods = {
+        label: _read_method(root / "methods" / label, label, entry)
+        for label, entry in data["methods"].items()
+    }
     settings = [
         run
-        for index, experiment in enumerate(experiments, start=1)
+        for index, experiment in enumerate(data["experiment"], start=1)
         for run in _expand(root / f"experiment {index}", experiment, methods)
     ]
     built = _build_methods(root, settings, methods)
+    common = {"samples": data.get("samples", _SAMPLES), "classify": data.get("classify", False)}
     runs = tuple(
-        Run(**run, samples=samples, classify=classify, built_method=method)
+        Run(**run, **common, built_method=method)
         for run, method in zip(settings, built, strict=True)
     )
     for run_name, count in Counter(run.name for run in runs).items():
@@ -133,74 +123,66 @@ def parse_grid(text: str, name: str) -> Grid:
     return Grid(name, text, runs)
 
 
-def _check_method(place: Place, label: str, entry: Any) -> None:
-    table(place, entry, needed=("method",))
+def _read_method(place: Place, label: str, value: Any) -> dict[str, Any]:
+    """A method with its options, and in ``when`` the exceptions from them."""
+    method = table(place, value, needed=("method",))["method"]
     if not label.replace("-", "").replace("_", "").isalnum():
         raise place.error("a label of letters, digits, - and _", label)
-    name_of(place / "method", entry["method"], METHODS)
-    _check_options(place, entry, entry["method"], but=("method", "when"))
-    exceptions = entry.get("when", [])
-    if not isinstance(exceptions, list):
-        raise (place / "when").error("tables [[...when]]", exceptions)
-    for index, exception in enumerate(exceptions, start=1):
+    name_of(METHODS)(place / "method", method)
+    tables = expect("tables [[...when]]", lambda value: isinstance(value, list))
+    options, of = options_of(method), f" ({method})"
+    entry = table(place, value, {"method": name_of(METHODS), "when": tables, **options}, of=of)
+    exceptions = []
+    for index, exception in enumerate(entry.get("when", []), start=1):
         inner = place / f"when {index}"
-        table(inner, exception)
-        _check_options(inner, exception, entry["method"], but=("task", "n_obs"))
-        if not {"task", "n_obs"} & set(exception):
+        where = {"task": each(name_of(task_names())), "n_obs": each(integer(1))}
+        exceptions.append(table(inner, exception, {**where, **options}, of=of))
+        if not set(where) & set(exception):
             raise inner.error("task, n_obs, or both", sorted(exception))
-        names(inner / "task", exception.get("task", []), task_names())
-        integers(inner / "n_obs", exception.get("n_obs", []), at_least=1)
+    return {**entry, "when": exceptions}
 
 
-def _check_options(
-    place: Place, entry: Mapping[str, Any], method: str, *, but: tuple[str, ...] = ()
-) -> None:
-    allowed = option_names(method)
-    for key, value in entry.items():
-        if key not in but:
-            option(place / key, value, allowed, method, also=but)
-
-
-def _expand(place: Place, entry: Any, methods: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _expand(place: Place, value: Any, methods: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The settings of an experiment's runs: all combinations of its lists."""
-    table(place, entry, _EXPERIMENT_KEYS, needed=_EXPERIMENT_KEYS[:5])
-    name = entry["name"]
-    if not isinstance(name, str) or not name.isidentifier():
-        raise (place / "name").error("a word of letters, digits and _", name)
-    tasks = names(place / "tasks", entry["tasks"], task_names())
-    labels = names(place / "methods", entry["methods"], methods)
-    n_obs = integers(place / "n_obs", entry["n_obs"], at_least=1)
-    seeds = integers(place / "seeds", entry["seeds"], at_least=0)
-    snapshots = integer(place / "snapshots", entry.get("snapshots", 0), at_least=0)
-    given = table(place / "options", entry.get("options", {}))
-    choices = {key: listed(place / "options" / key, value) for key, value in given.items()}
-    for label, (key, values) in itertools.product(labels, choices.items()):
-        for value in values:
-            _check_options(place / "options", {key: value}, methods[label]["method"])
+    needed = {
+        "name": expect("a word of letters, digits and _", _is_word),
+        "tasks": each(name_of(task_names())),
+        "n_obs": each(integer(1)),
+        "seeds": each(integer(0)),
+        "methods": each(name_of(methods)),
+    }
+    checks = {**needed, "options": table, "snapshots": integer(0)}
+    entry = table(place, value, checks, needed=needed)
+    given = entry.get("options", {})
+    for method in (methods[label]["method"] for label in entry["methods"]):
+        options = {name: each(check) for name, check in options_of(method).items()}
+        table(place / "options", given, options, of=f" ({method})")
     axes = {key: value for key, value in given.items() if isinstance(value, list)}
     fixed = {key: value for key, value in given.items() if key not in axes}
     extras = [dict(zip(axes, chosen, strict=True)) for chosen in itertools.product(*axes.values())]
-    for task, label, n, seed in itertools.product(tasks, labels, n_obs, seeds):
-        for extra in extras:
-            yield {
-                "experiment": name,
-                "task": task,
-                "method": label,
-                "n_obs": n,
-                "seed": seed,
-                "varied": extra,
-                "options": {**_options(methods[label], task, n), **fixed, **extra},
-                "snapshots": snapshots,
-            }
+    lists = (entry[key] for key in ("tasks", "methods", "n_obs", "seeds"))
+    for task, label, n_obs, seed, extra in itertools.product(*lists, extras):
+        yield {
+            "experiment": entry["name"],
+            "task": task,
+            "method": label,
+            "n_obs": n_obs,
+            "seed": seed,
+            "varied": extra,
+            "options": {**_options(methods[label], task, n_obs), **fixed, **extra},
+            "snapshots": entry.get("snapshots", 0),
+        }
+
+
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and value.isidentifier()
 
 
 def _options(entry: Mapping[str, Any], task: str, n_obs: int) -> dict[str, Any]:
     """The method's options for a task and a number of observations; the last exception wins."""
     options = {key: value for key, value in entry.items() if key != "when"}
-    for exception in entry.get("when", []):
-        tasks = exception.get("task", task)
-        numbers = exception.get("n_obs", n_obs)
-        if task in as_list(tasks) and n_obs in as_list(numbers):
+    for exception in entry["when"]:
+        if task in exception.get("task", [task]) and n_obs in exception.get("n_obs", [n_obs]):
             options |= {k: v for k, v in exception.items() if k not in ("task", "n_obs")}
     return options
 
@@ -208,11 +190,7 @@ def _options(entry: Mapping[str, Any], task: str, n_obs: int) -> dict[str, Any]:
 def _build_methods(
     root: Place, runs: list[dict[str, Any]], methods: Mapping[str, Any]
 ) -> list[AbstractMethod]:
-    """The method of each run; runs with equal options share one.
-
-    Raises:
-        GridError: If an option is out of range.
-    """
+    """The method of each run; runs with equal options share one."""
     built: dict[str, AbstractMethod] = {}
     keys = [repr((run["options"], run["n_obs"])) for run in runs]
     for key, run in zip(keys, runs, strict=True):
@@ -231,8 +209,8 @@ def _build_methods(
 
 
 def _build(options: Mapping[str, Any], n_obs: int) -> AbstractMethod:
-    choices: dict[str, Any] = {"discrepancy": None, "family": None, "epsilon": None, **options}
-    n_sets = choices.pop("partition", 0)
-    built: Any = build_method(choices.pop("method"), n_obs, **choices)
+    choices = {key: value for key, value in options.items() if key != "partition"}
+    built = build_method(choices.pop("method"), n_obs, **choices)
+    n_sets = options.get("partition", 0)
     partition = {"partition": PartitionFunction(n_sets=n_sets)} if n_sets else {}
     return dataclasses.replace(built, **partition)

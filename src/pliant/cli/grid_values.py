@@ -1,16 +1,9 @@
 """Checks of the values in a grid file; each message names the file and the key."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from pliant.cli.choices import DISCREPANCIES, FAMILIES, closest
-
-NAMED = {"discrepancy": DISCREPANCIES, "family": FAMILIES}
-INTEGERS = {"rounds": 1, "n_particles": 1, "n_draws": 1, "window": 1, "partition": 0}
-"""Options that are integers, with their minima. ``partition`` is the number of reference sets for
-the partition function; 0 disables it."""
-NUMBERS = ("beta", "epsilon", "alpha")
-OPTIONS = (*NAMED, *INTEGERS, *NUMBERS)
+from pliant.cli.choices import DISCREPANCIES, FAMILIES, closest, option_names
 
 
 class GridError(ValueError):
@@ -34,89 +27,85 @@ class Place:
         return GridError(f"{self}: expected {expected}, got {value!r}.{hint}")
 
 
+Check = Callable[[Place, Any], Any]
+"""Returns the value that stands at a place, or raises a ``GridError``."""
+
+
 def table(
-    place: Place, value: Any, allowed: Collection[str] = (), *, needed: Collection[str] = ()
-) -> Mapping[str, Any]:
-    """A table that has all needed keys and only allowed ones."""
+    place: Place,
+    value: Any,
+    checks: Mapping[str, Check] | None = None,
+    *,
+    needed: Collection[str] = (),
+    of: str = "",
+) -> dict[str, Any]:
+    """A table with all needed keys and, if there are checks, only keys that pass theirs.
+
+    ``of`` says in messages what has these keys.
+    """
     if not isinstance(value, dict):
         raise place.error("a table", value)
-    for key in value if allowed else ():
+    allowed = value if checks is None else checks
+    for key in value:
         if key not in allowed:
-            raise (place / key).error(
-                f"one of the keys {', '.join(allowed)}", key, closest(key, allowed)
-            )
+            expected = f"one of the keys {', '.join(allowed)}{of}"
+            raise (place / key).error(expected, key, closest(key, allowed))
     for key in needed:
         if key not in value:
             raise GridError(f"{place}: the key {key!r} is missing.")
-    return value
+    if checks is None:
+        return value
+    return {key: checks[key](place / key, entry) for key, entry in value.items()}
 
 
-def as_list(value: Any) -> list[Any]:
-    """The value, if it is a list, or else a list of it."""
-    return value if isinstance(value, list) else [value]
+def expect(expected: str, test: Callable[[Any], bool], names: Collection[str] = ()) -> Check:
+    """Values that pass a test; the message suggests the closest of ``names``."""
+
+    def check(place: Place, value: Any) -> Any:
+        if not test(value):
+            raise place.error(expected, value, closest(str(value), names))
+        return value
+
+    return check
 
 
-def listed(place: Place, value: Any) -> list[Any]:
-    """The value as a list without duplicates."""
-    values = as_list(value)
-    if any(values.count(entry) > 1 for entry in values):
-        raise place.error("every value once", value)
-    return values
+def each(check: Check) -> Check:
+    """One value or a list of different ones, as a list."""
+
+    def check_each(place: Place, value: Any) -> list[Any]:
+        values = value if isinstance(value, list) else [value]
+        if any(values.count(entry) > 1 for entry in values):
+            raise place.error("every value once", value)
+        return [check(place, entry) for entry in values]
+
+    return check_each
 
 
-def names(place: Place, value: Any, allowed: Collection[str]) -> list[str]:
-    """The value as a list of allowed names."""
-    return [name_of(place, entry, allowed) for entry in listed(place, value)]
+def integer(at_least: int) -> Check:
+    """Integers of at least ``at_least``."""
+    expected = f"an integer of at least {at_least}"
+    return expect(expected, lambda value: type(value) is int and value >= at_least)
 
 
-def integers(place: Place, value: Any, *, at_least: int) -> list[int]:
-    """The value as a list of integers of at least ``at_least``."""
-    return [integer(place, entry, at_least=at_least) for entry in listed(place, value)]
+def name_of(allowed: Collection[str]) -> Check:
+    """Some names."""
+    return expect(", ".join(allowed), lambda value: value in list(allowed), allowed)
 
 
-def integer(place: Place, value: Any, *, at_least: int) -> int:
-    """An integer of at least ``at_least``."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
-        raise place.error(f"an integer of at least {at_least}", value)
-    return value
+boolean = expect("true or false", lambda value: isinstance(value, bool))
+_number = expect("a number", lambda value: type(value) in (int, float))
+_OPTIONS = {
+    "discrepancy": name_of(DISCREPANCIES),
+    "family": name_of(FAMILIES),
+    **dict.fromkeys(("rounds", "n_particles", "n_draws", "window"), integer(1)),
+    "partition": integer(0),  # reference sets for the partition function; 0 disables it
+    "beta": expect("a number", lambda value: type(value) in (int, float) or value == "calibrated"),
+    "epsilon": _number,
+    "alpha": _number,
+}
 
 
-def boolean(place: Place, value: Any) -> bool:
-    """True or false."""
-    if not isinstance(value, bool):
-        raise place.error("true or false", value)
-    return value
-
-
-def name_of(place: Place, value: Any, allowed: Collection[str]) -> str:
-    """One of the allowed names."""
-    if not isinstance(value, str) or value not in allowed:
-        raise place.error(", ".join(allowed), value, closest(str(value), allowed))
-    return value
-
-
-def option(
-    place: Place, value: Any, allowed: Collection[str], method: str, *, also: Collection[str] = ()
-) -> None:
-    """Check that the method has the option and that the value has the right type.
-
-    Args:
-        place: The key of the option.
-        value: The value.
-        allowed: The method's options.
-        method: The method's name, for the message.
-        also: Other keys that may stand beside it.
-    """
-    key = str(place).rpartition(".")[2]
-    known = [name for name in OPTIONS if name in allowed]
-    if key not in known:
-        keys = [*also, *known]
-        raise place.error(f"one of the keys {', '.join(keys)} ({method})", key, closest(key, keys))
-    if key in NAMED:
-        name_of(place, value, NAMED[key])
-    elif key in INTEGERS:
-        integer(place, value, at_least=INTEGERS[key])
-    elif key == "beta" and value == "calibrated":
-        return
-    elif isinstance(value, bool) or not isinstance(value, int | float):
-        raise place.error("a number", value)
+def options_of(method: str) -> dict[str, Check]:
+    """The options of a method."""
+    has = option_names(method)
+    return {name: check for name, check in _OPTIONS.items() if name in has}

@@ -46,25 +46,10 @@ def run_target(
     given: Mapping[str, Any],
     overwrite: bool,
 ) -> int:
-    """Infer, write the folder, and print the result.
+    """Infer, write the folder, print the result, and return the exit code.
 
-    Args:
-        text: A task's name, or ``FILE.py:NAME``.
-        folder: The folder to write; it is checked before the run.
-        n_obs: The number of observations of a task; None for the default.
-        seed: The seed of the observations and of the run.
-        method: A name in ``METHODS``.
-        options: The method's options by the command's names; None keeps a default.
-        budget: ``max_simulations`` and ``max_seconds`` for ``pliant.infer``.
-        dask: "local", the address of a Dask scheduler, or None.
-        given: The options of the command line, to be recorded.
-        overwrite: Whether a result in the folder may be replaced.
-
-    Returns:
-        The exit code.
-
-    Raises:
-        UserError, TypeError, ValueError: If a mistake is found before the first round.
+    ``options`` and ``budget`` have the command's names, with None for a default; ``given`` is
+    what the command line had, to be recorded. Mistakes raise before the first round.
     """
     check_folder(folder, overwrite=overwrite)
     out = console()
@@ -93,20 +78,7 @@ def run_target(
 
 
 def resume_target(folder: Path, *, budget: Mapping[str, Any], dask: str | None) -> int:
-    """Resume a run and print the result.
-
-    Args:
-        folder: The folder of a ``pliant run``.
-        budget: ``max_simulations`` and ``max_seconds``; None keeps the run's.
-        dask: "local", the address of a Dask scheduler, or None.
-
-    Returns:
-        The exit code.
-
-    Raises:
-        UserError, TypeError, ValueError: If there is no such run, its target cannot be read
-            or has changed, or another process uses the folder.
-    """
+    """Resume a run, print the result, and return the exit code; a budget of None is the run's."""
     if not holds_run(folder):
         raise UserError(f"{folder} holds no run that can be resumed (there is no {RUN} in it).")
     config = read_config(folder)

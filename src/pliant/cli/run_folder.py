@@ -26,11 +26,7 @@ N_SAMPLES = 10_000
 
 
 def check_folder(folder: Path, *, overwrite: bool) -> None:
-    """Check before the run that its result can be written.
-
-    Raises:
-        UserError: If the folder holds a result, is a file, or cannot be written to.
-    """
+    """Raise before the run if its result could not be written, or would replace another."""
     if layout.holds_result(folder) and not overwrite:
         raise UserError(
             f"{folder} holds a result already. Choose another --out, or --overwrite it."
@@ -52,20 +48,12 @@ def begin_folder(
 ) -> list[Path]:
     """Write how the run is made, and remove any run that was there.
 
-    Args:
-        folder: Created if it does not exist.
-        target: The problem.
-        method: With its options.
-        seed: Of the run.
-        given: The options that were given on the command line, by name.
-
     Returns:
         The folders that were created, the innermost first.
     """
     from pliant._files import write_json
 
     made = [path for path in (folder, *folder.parents) if not path.exists()]
-
     layout.remove_run(folder)
     for name in layout.CONTENTS:
         if (folder / name).is_file():
@@ -85,11 +73,7 @@ def leave_folder(folder: Path, made: list[Path]) -> None:
 
 
 def write_run(folder: Path, result: "Result", target: "Target") -> dict[str, Any]:
-    """Write samples and pictures beside the result.
-
-    Returns:
-        The samples, by name.
-    """
+    """Write samples and pictures beside the result, and return the samples by name."""
     from pliant._files import write_arrays
     from pliant.plots.history import plot_history
     from pliant.plots.pairs import plot_pairs
@@ -97,19 +81,15 @@ def write_run(folder: Path, result: "Result", target: "Target") -> dict[str, Any
     (folder / layout.METRICS).unlink(missing_ok=True)  # those of the run before it was resumed
     samples = named(result.posterior.sample(N_SAMPLES, seed=result.seed))
     write_arrays(folder / layout.SAMPLES, samples)
-
     method: Any = result.method
     epsilon = getattr(getattr(method, "schedule", None), "epsilon", None)
     limit = getattr(method, "noise_limit", None)
-    _write_figure(
-        folder / layout.HISTORY_FIGURE,
-        plot_history(result.history, epsilon=epsilon, noise_limit=limit),
-    )
+    history = plot_history(result.history, epsilon=epsilon, noise_limit=limit)
+    _write_figure(folder / layout.HISTORY_FIGURE, history)
     reference = target.reference() if target.reference is not None else None
     truth = None if target.truth is None else named(target.truth)
-    _write_figure(
-        folder / layout.PAIRS_FIGURE, plot_pairs(samples, truth=truth, reference=reference)
-    )
+    pairs = plot_pairs(samples, truth=truth, reference=reference)
+    _write_figure(folder / layout.PAIRS_FIGURE, pairs)
     return samples
 
 

@@ -33,12 +33,7 @@ class SavedRun:
 
 
 def read_run(folder: Path) -> SavedRun:
-    """Read a run that ``pliant run`` or ``Result.save`` wrote.
-
-    Raises:
-        UserError: If the folder holds none.
-        ValueError: If a file is damaged.
-    """
+    """Read a run that ``pliant run`` or ``Result.save`` wrote."""
     from pliant._files import read_arrays, read_json
     from pliant.methods.status import Status
     from pliant.run.failures import Failure

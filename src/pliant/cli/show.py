@@ -16,11 +16,7 @@ from pliant.cli.saved import read_run
 
 
 def print_run(folder: Path) -> None:
-    """Print the status, the final check, the options that differ from defaults, and the result.
-
-    Raises:
-        UserError, ValueError: If the folder holds no run or a damaged one.
-    """
+    """Print the status, the final check, the options that differ from defaults, and the result."""
     run = read_run(folder)
     out = console()
     print_status(out, run.status, run.message)

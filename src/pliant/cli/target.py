@@ -50,11 +50,7 @@ def folder_name(text: str, seed: int) -> str:
 
 
 def read_target(text: str, n_obs: int | None, seed: int) -> Target:
-    """Load the task or the file.
-
-    Raises:
-        UserError: If there is no such task, file or problem, or the file fails.
-    """
+    """Load the task or the file."""
     if not is_file(text):
         return _read_task(text, _DEFAULT_N_OBS if n_obs is None else n_obs, seed)
     if n_obs is not None:
@@ -66,11 +62,7 @@ def read_target(text: str, n_obs: int | None, seed: int) -> Target:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The record of a ``pliant run``: its target, options and seed.
-
-    Raises:
-        UserError: If the folder has no such record, or it is damaged.
-    """
+    """The record of a ``pliant run``: its target, options and seed."""
     from pliant._files import read_json
 
     if not (folder / CONFIG).is_file():

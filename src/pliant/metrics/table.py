@@ -104,11 +104,10 @@ def _parameter_rows(
     seed: int,
     classify: bool,
 ) -> list[Metric]:
+    distances = {"MMD^2": squared_mmd, "Wasserstein^2": squared_wasserstein}
     rows = [
-        Metric("MMD^2", squared_mmd(ours, exact), squared_mmd(other, exact)),
-        Metric(
-            "Wasserstein^2", squared_wasserstein(ours, exact), squared_wasserstein(other, exact)
-        ),
+        Metric(name, distance(ours, exact), distance(other, exact))
+        for name, distance in distances.items()
     ]
     if classify:
         few = [thinned(sample, _C2ST_POINTS) for sample in (ours, other, exact)]

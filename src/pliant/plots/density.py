@@ -10,6 +10,9 @@ _SHARE = 0.2
 _WIDTH = 0.50669  # width of the densest fifth of a Gaussian, in standard deviations
 _FEWEST_BINS, _MOST_BINS = 80, 500
 
+Limits = tuple[float, float]
+"""The ends of an axis."""
+
 
 class Curve(NamedTuple):
     """The density of one parameter."""
@@ -28,7 +31,7 @@ class Surface(NamedTuple):
     """Ascending: smaller regions have higher levels."""
 
 
-def smooth_curve(x: Float[np.ndarray, " n"], limits: tuple[float, float]) -> Curve:
+def smooth_curve(x: Float[np.ndarray, " n"], limits: Limits) -> Curve:
     """The density of ``x`` between ``limits``; its integral is the share of ``x`` there."""
     width = 0.9 * _width(x, dim=1)
     bins = _bins(limits, width)
@@ -41,7 +44,7 @@ def smooth_curve(x: Float[np.ndarray, " n"], limits: tuple[float, float]) -> Cur
 def smooth_surface(
     x: Float[np.ndarray, " n"],
     y: Float[np.ndarray, " n"],
-    limits: tuple[tuple[float, float], tuple[float, float]],
+    limits: tuple[Limits, Limits],
     shares: tuple[float, ...],
 ) -> Surface:
     """The density of ``(x, y)`` between ``limits``, and the levels of regions with ``shares``."""
@@ -73,7 +76,7 @@ def _spread(x: Float[np.ndarray, " n"]) -> float:
     return min(densest, overall) if densest > 0 else overall
 
 
-def _bins(limits: tuple[float, float], width: float) -> int:
+def _bins(limits: Limits, width: float) -> int:
     wanted = 2 * (limits[1] - limits[0]) / width if width > 0 else _MOST_BINS
     return int(np.clip(np.ceil(wanted), _FEWEST_BINS, _MOST_BINS))
 

@@ -15,6 +15,9 @@ _LINE: dict[str, Any] = {"marker": "o", "markersize": 3, "linewidth": 1.2}
 _LIMIT: dict[str, Any] = {"color": BLACK, "linewidth": 0.8, "linestyle": (0, (4, 2))}
 _ACROSS = 3
 
+_Panel = Callable[[Axes, History, float | None], None]
+"""Draws one quantity by round, and its limit."""
+
 
 def plot_history(
     history: History | Sequence[dict[str, Any]],
@@ -67,22 +70,21 @@ def _draw_bandwidth(axes: Axes, rows: History, limit: float | None) -> None:
         _log_scale(axes)
 
 
-def _draw_kl(axes: Axes, rows: History, limit: float | None) -> None:
-    axes.plot(rows["round"], _finite(rows["kl"]), color=BLUE, **_LINE)
-    if limit is not None:
-        axes.axhline(limit, label="trust region", **_LIMIT)
-    _from_zero(axes)
+def _draw_line(
+    name: str, *, limit_label: str = "", from_zero: bool = True, percent: bool = False
+) -> _Panel:
+    """A panel with one line, and perhaps a limit."""
 
+    def draw(axes: Axes, rows: History, limit: float | None) -> None:
+        axes.plot(rows["round"], _finite(rows[name]), color=BLUE, **_LINE)
+        if limit is not None:
+            axes.axhline(limit, label=limit_label, **_LIMIT)
+        if from_zero:
+            axes.set_ylim(0, 1.1 * axes.get_ylim()[1])
+        if percent:
+            axes.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
 
-def _draw_ess(axes: Axes, rows: History, limit: float | None) -> None:
-    axes.plot(rows["round"], _finite(rows["ess"]), color=BLUE, **_LINE)
-    _from_zero(axes)
-
-
-def _draw_acceptance(axes: Axes, rows: History, limit: float | None) -> None:
-    axes.plot(rows["round"], _finite(rows["acceptance"]), color=BLUE, **_LINE)
-    _from_zero(axes)
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+    return draw
 
 
 def _draw_distances(axes: Axes, rows: History, limit: float | None) -> None:
@@ -107,40 +109,22 @@ def _draw_distances(axes: Axes, rows: History, limit: float | None) -> None:
         axes.set_yscale("symlog", linthresh=float(np.nanmedian(error)))
 
 
-def _draw_noise(axes: Axes, rows: History, limit: float | None) -> None:
-    axes.plot(rows["round"], _finite(rows["noise_share"]), color=BLUE, **_LINE)
-    if limit is not None:
-        axes.axhline(limit, label="limit", **_LIMIT)
-    _from_zero(axes)
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
-
-
-def _draw_loss(axes: Axes, rows: History, limit: float | None) -> None:
-    axes.plot(rows["round"], _finite(rows["held_out"]), color=BLUE, **_LINE)
-
-
-_PANELS: dict[str, Callable[[Axes, History, float | None], None]] = {
+_PANELS: dict[str, _Panel] = {
     "bandwidth": _draw_bandwidth,
-    "kl": _draw_kl,
-    "ess": _draw_ess,
-    "acceptance": _draw_acceptance,
+    "kl": _draw_line("kl", limit_label="trust region"),
+    "ess": _draw_line("ess"),
+    "acceptance": _draw_line("acceptance", percent=True),
     "distance_median": _draw_distances,
-    "noise_share": _draw_noise,
-    "held_out": _draw_loss,
+    "noise_share": _draw_line("noise_share", limit_label="limit", percent=True),
+    "held_out": _draw_line("held_out", from_zero=False),
 }
 
 
 def _round_axis(axes: Axes, rows: History) -> None:
     bare(axes)
-    last = int(rows["round"][-1])
-    first = int(rows["round"][0])
-    axes.set_xlim(first - 0.5, last + 0.5)
+    axes.set_xlim(rows["round"][0] - 0.5, rows["round"][-1] + 0.5)
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
     axes.set_xlabel("round", fontsize=8)
-
-
-def _from_zero(axes: Axes) -> None:
-    axes.set_ylim(0, 1.1 * axes.get_ylim()[1])
 
 
 def _log_scale(axes: Axes) -> None:

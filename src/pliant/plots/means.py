@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import NullLocator
 
-from pliant.plots.style import log_ticks
+from pliant.plots.style import NUMBERS, log_ticks
 
 _FAINT = 0.6
 _ROOM = 1.35  # factor around the values on a logarithmic axis
@@ -61,9 +61,7 @@ def value_axis(axes: Axes, values: Float[np.ndarray, " n"], *, near_zero: float 
     axes.set_ylim(min(1.5 * low, -0.5 * threshold), high * _ROOM)
     axes.yaxis.set_minor_locator(NullLocator())
     axes.set_yticks(_ticks_around_zero(low, high, threshold))
-    axes.yaxis.set_major_formatter(
-        FuncFormatter(lambda y, _: f"{y:g}".replace("-", "\N{MINUS SIGN}"))
-    )
+    axes.yaxis.set_major_formatter(NUMBERS)
 
 
 def _ticks_around_zero(low: float, high: float, threshold: float) -> list[float]:

@@ -1,6 +1,5 @@
 """Several posteriors of one problem: a small pair plot for each, with common axes."""
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -9,9 +8,9 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from pliant.plots.density import smooth_curve
+from pliant.plots.density import Limits, smooth_curve
 from pliant.plots.regions import axis_limits, draw_regions
-from pliant.plots.style import BLACK, bare, new_figure, short_ticks, tint
+from pliant.plots.style import BLACK, bare, corner, label_corner, new_figure, short_ticks, tint
 from pliant.problem.samples import as_row, as_table
 
 _ACROSS = 2
@@ -71,30 +70,24 @@ def _draw(
     labels: list[str],
     values: Float[np.ndarray, "n columns"],
     colour: str,
-    limits: list[tuple[float, float]],
+    limits: list[Limits],
     truth: np.ndarray | None,
 ) -> None:
-    n = len(labels)
-    grid = part.subplots(n, n, squeeze=False)
-    for row, column in itertools.product(range(n), range(n)):
-        axes: Any = grid[row, column]
-        if column > row:
-            axes.remove()
-            continue
+    for row, column, axes in corner(part, len(labels)):
         if row == column:
             curve = smooth_curve(values[:, row], limits[row])
             axes.fill_between(*curve, color=tint(colour, 0.4), linewidth=0)
             axes.plot(*curve, color=colour, linewidth=0.7)
             axes.set_ylim(0, None)
-            axes.set_yticks([])
-            axes.spines["left"].set_visible(False)
         else:
             pair = limits[column], limits[row]
             draw_regions(axes, values[:, column], values[:, row], pair, colour=colour)
         axes.set_xlim(*limits[column])
         if truth is not None:
             _mark(axes, float(truth[column]), None if row == column else float(truth[row]))
-        _label(axes, labels, row, column)
+        bare(axes)
+        axes.tick_params(labelsize=5, length=1.5, pad=1.5)
+        label_corner(axes, labels, row, column, _two_ticks, fontsize=6, labelpad=1)
     part.align_xlabels()
 
 
@@ -103,22 +96,6 @@ def _mark(axes: Axes, x: float, y: float | None) -> None:
     axes.axvline(x, **line)
     if y is not None:
         axes.axhline(y, **line)
-
-
-def _label(axes: Axes, labels: list[str], row: int, column: int) -> None:
-    bare(axes)
-    axes.tick_params(labelsize=5, length=1.5, pad=1.5)
-    last = row == len(labels) - 1
-    ticks, texts = _two_ticks(*axes.get_xlim())
-    axes.set_xticks(ticks, texts if last else [""] * len(ticks))
-    if last:
-        axes.set_xlabel(labels[column], fontsize=6, labelpad=1)
-        axes.tick_params(axis="x", labelrotation=45)
-    if row != column:
-        ticks, texts = _two_ticks(*axes.get_ylim())
-        axes.set_yticks(ticks, texts if column == 0 else [""] * len(ticks))
-        if column == 0:
-            axes.set_ylabel(labels[row], fontsize=6, labelpad=1)
 
 
 def _two_ticks(low: float, high: float) -> tuple[list[float], list[str]]:

@@ -1,6 +1,7 @@
 """The pair plot: the marginal of each parameter, and highest-density regions of each pair."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,9 +11,19 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from pliant.plots.density import smooth_curve
+from pliant.plots.density import Limits, smooth_curve
 from pliant.plots.regions import DARK, LIGHT, axis_limits, draw_regions
-from pliant.plots.style import BLACK, BLUE, VERMILLION, bare, new_figure, short_ticks, tint
+from pliant.plots.style import (
+    BLACK,
+    BLUE,
+    VERMILLION,
+    bare,
+    corner,
+    label_corner,
+    new_figure,
+    short_ticks,
+    tint,
+)
 from pliant.problem.samples import as_table
 
 _MOST_COLUMNS = 12
@@ -99,28 +110,27 @@ def _draw(labels: list[str], data: _PairData, notes: list[str]) -> Figure:
     n = len(labels)
     side = 3.2 if n == 1 else max(1.15, min(2.0, 9.0 / n))
     figure = new_figure(max(4.2, n * side), max(3.0, n * side))
-    grid = figure.subplots(n, n, squeeze=False)
     tables = [data.posterior] if data.reference is None else [data.posterior, data.reference]
     limits = [axis_limits(tables, data.truth, column) for column in range(n)]
-    for row in range(n):
-        for column in range(n):
-            axes = grid[row, column]
-            if column > row:
-                axes.remove()
-                continue
-            if row == column:
-                _draw_marginal(axes, data, row, limits[row])
-            else:
-                _draw_pair(axes, data, column, row, (limits[column], limits[row]))
-            _label(axes, labels, row, column, n)
+    for row, column, axes in corner(figure, n):
+        if row == column:
+            _draw_marginal(axes, data, row, limits[row])
+        else:
+            _draw_pair(axes, data, column, row, (limits[column], limits[row]))
+        bare(axes)
+        find_ticks = partial(short_ticks, most=3 if n > 1 else 7)
+        label_corner(axes, labels, row, column, find_ticks, fontsize=9)
+    if n == 1:
+        figure.axes[0].tick_params(axis="x", labelrotation=0)
+        figure.axes[0].set_ylabel("density", fontsize=9)
     figure.align_labels()
-    _legend(figure, grid[0, 0], data)
+    _legend(figure, figure.axes[0], data)
     if notes:
         figure.suptitle("; ".join(notes), fontsize=9)
     return figure
 
 
-def _draw_marginal(axes: Axes, data: _PairData, column: int, limits: tuple[float, float]) -> None:
+def _draw_marginal(axes: Axes, data: _PairData, column: int, limits: Limits) -> None:
     curve = smooth_curve(data.posterior[:, column], limits)
     axes.fill_between(*curve, color=BLUE, alpha=0.35, linewidth=0)
     axes.plot(*curve, color=BLUE, linewidth=0.8)
@@ -135,39 +145,13 @@ def _draw_marginal(axes: Axes, data: _PairData, column: int, limits: tuple[float
     axes.set_ylim(0, 1.06 * min(max(peaks), _HIGHEST * min(peaks)))
 
 
-def _draw_pair(
-    axes: Axes,
-    data: _PairData,
-    x: int,
-    y: int,
-    limits: tuple[tuple[float, float], tuple[float, float]],
-) -> None:
+def _draw_pair(axes: Axes, data: _PairData, x: int, y: int, limits: tuple[Limits, Limits]) -> None:
     draw_regions(axes, data.posterior[:, x], data.posterior[:, y], limits, colour=BLUE)
     if data.reference is not None:
         exact = data.reference[:, x], data.reference[:, y]
         draw_regions(axes, *exact, limits, colour=VERMILLION, filled=False)
     if data.truth is not None:
         axes.plot(data.truth[x], data.truth[y], "+", color=BLACK, markersize=6, markeredgewidth=1)
-
-
-def _label(axes: Axes, labels: list[str], row: int, column: int, n: int) -> None:
-    bare(axes)
-    most = 3 if n > 1 else 7
-    ticks, texts = short_ticks(*axes.get_xlim(), most=most)
-    axes.set_xticks(ticks, texts if row == n - 1 else [""] * len(ticks))
-    if row == n - 1:
-        axes.set_xlabel(labels[column], fontsize=9)
-        axes.tick_params(axis="x", labelrotation=45 if n > 1 else 0)
-    if row == column:
-        axes.set_yticks([])
-        axes.spines["left"].set_visible(False)
-        if n == 1:
-            axes.set_ylabel("density", fontsize=9)
-        return
-    ticks, texts = short_ticks(*axes.get_ylim(), most=most)
-    axes.set_yticks(ticks, texts if column == 0 else [""] * len(ticks))
-    if column == 0:
-        axes.set_ylabel(labels[row], fontsize=9)
 
 
 def _legend(figure: Figure, corner: Axes, data: _PairData) -> None:

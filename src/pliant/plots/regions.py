@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 
-from pliant.plots.density import smooth_surface
+from pliant.plots.density import Limits, smooth_surface
 from pliant.plots.style import tint
 
 LIGHT, DARK = 0.3, 0.7
@@ -21,7 +21,7 @@ def axis_limits(
     tables: Sequence[Float[np.ndarray, "_ columns"]],
     truth: Float[np.ndarray, " columns"] | None,
     column: int,
-) -> tuple[float, float]:
+) -> Limits:
     """A range that holds 99 % of a column of each table and the truth, with a margin."""
     columns = [table[:, column] for table in tables]
     ends = [np.quantile(values[np.isfinite(values)], _QUANTILES) for values in columns]
@@ -38,7 +38,7 @@ def draw_regions(
     axes: Axes,
     x: Float[np.ndarray, " n"],
     y: Float[np.ndarray, " n"],
-    limits: tuple[tuple[float, float], tuple[float, float]],
+    limits: tuple[Limits, Limits],
     *,
     colour: str,
     filled: bool = True,

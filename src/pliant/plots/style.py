@@ -1,17 +1,25 @@
 """What all plots share: colours for all kinds of colour vision, figures, axes and ticks."""
 
+import itertools
 import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 # Okabe and Ito's palette
 BLUE, VERMILLION, GREEN, BLACK, GREY = "#0072B2", "#D55E00", "#009E73", "#000000", "#8A8A8A"
+
+Ticks = Callable[[float, float], tuple[list[float], list[str]]]
+"""Numbers between two others, and how they are written."""
+
+_MINUS = "\N{MINUS SIGN}"
+NUMBERS = FuncFormatter(lambda x, _: f"{x:g}".replace("-", _MINUS))
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -36,6 +44,36 @@ def bare(axes: Axes) -> None:
         line.set_linewidth(0.6)
 
 
+def corner(figure: Figure | SubFigure, n: int) -> Iterator[tuple[int, int, Axes]]:
+    """Rows, columns and axes of a corner plot: a square of panels without its upper half."""
+    grid = figure.subplots(n, n, squeeze=False)
+    for row, column in itertools.product(range(n), range(n)):
+        if column > row:
+            grid[row, column].remove()
+        else:
+            yield row, column, grid[row, column]
+
+
+def label_corner(
+    axes: Axes, labels: list[str], row: int, column: int, find_ticks: Ticks, **style: Any
+) -> None:
+    """Ticks on a panel of a corner plot, with numbers and names at the left and the bottom."""
+    ticks, texts = find_ticks(*axes.get_xlim())
+    last = row == len(labels) - 1
+    axes.set_xticks(ticks, texts if last else [""] * len(ticks))
+    if last:
+        axes.set_xlabel(labels[column], **style)
+        axes.tick_params(axis="x", labelrotation=45)
+    if row == column:  # the height of a marginal has no meaning
+        axes.set_yticks([])
+        axes.spines["left"].set_visible(False)
+        return
+    ticks, texts = find_ticks(*axes.get_ylim())
+    axes.set_yticks(ticks, texts if column == 0 else [""] * len(ticks))
+    if column == 0:
+        axes.set_ylabel(labels[row], **style)
+
+
 def short_ticks(low: float, high: float, *, most: int) -> tuple[list[float], list[str]]:
     """Up to ``most`` round numbers between ``low`` and ``high``, with as few digits as needed."""
     locator = MaxNLocator(most, min_n_ticks=2, steps=[1, 2, 5, 10])
@@ -49,10 +87,7 @@ def log_ticks(axis: Any, low: float, high: float) -> None:
     subs = (1.0,) if decades > 3 else (1.0, 3.0) if decades > 1.5 else (1.0, 2.0, 5.0)
     axis.set_major_locator(LogLocator(subs=subs))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}".replace("-", _MINUS)))
-
-
-_MINUS = "\N{MINUS SIGN}"
+    axis.set_major_formatter(NUMBERS)
 
 
 def _tick(x: float, ticks: list[float]) -> str:

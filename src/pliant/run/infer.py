@@ -63,10 +63,10 @@ def infer(
         FileExistsError: If the folder holds a run or a result.
         InUseError: If another process uses the folder.
     """
-    _check(problem, method, seed, max_simulations, max_seconds, progress, callback)
-    if max_simulations is not None:
-        method = method.within_budget(problem, max_simulations)
     plan = Plan(method, seed, max_simulations, max_seconds)
+    _check(problem, plan, progress, callback)
+    if max_simulations is not None:
+        plan = plan._replace(method=method.within_budget(problem, max_simulations))
     _check_budget(problem, plan)
     if folder is None:
         return _run(problem, plan, None, None, progress=progress, callback=callback)
@@ -119,7 +119,7 @@ def resume(
             plan = plan._replace(max_simulations=max_simulations)
         if max_seconds is not None:
             plan = plan._replace(max_seconds=max_seconds)
-        _check(problem, *plan, progress, callback)
+        _check(problem, plan, progress, callback)
         _check_budget(problem, plan)
         store.write_plan(plan, problem)
         last = store.last()
@@ -227,26 +227,18 @@ def _advance(
     return Progress(outcome.state, simulations, seconds, (*before.rows, row), record.failures, stop)
 
 
-def _check(
-    problem: Any,
-    method: Any,
-    seed: Any,
-    max_simulations: Any,
-    max_seconds: Any,
-    progress: Any,
-    callback: Any,
-) -> None:
+def _check(problem: Any, plan: Plan, progress: Any, callback: Any) -> None:
     """Raise for arguments of ``infer`` that cannot work."""
     check_instance("problem", problem, Problem, "pliant.Problem(prior, simulator, observed)")
-    check_instance("method", method, AbstractMethod, "pliant.PLI()")
-    check_seed("seed", seed)
+    check_instance("method", plan.method, AbstractMethod, "pliant.PLI()")
+    check_seed("seed", plan.seed)
     check_instance("progress", progress, bool, "True")
-    if max_seconds is not None:
-        check_real("max_seconds", max_seconds, above=0)
+    if plan.max_seconds is not None:
+        check_real("max_seconds", plan.max_seconds, above=0)
     if callback is not None and not callable(callback):
         raise TypeError(f"callback: expected a function of row and posterior, got {callback!r}.")
-    if max_simulations is not None:
-        check_integer("max_simulations", max_simulations, at_least=1)
+    if plan.max_simulations is not None:
+        check_integer("max_simulations", plan.max_simulations, at_least=1)
 
 
 def _check_budget(problem: Problem, plan: Plan) -> None:

@@ -11,7 +11,7 @@ from jaxtyping import Int
 
 from pliant._files import read_arrays, storing, write_arrays
 from pliant.run.folder import ledger_file, numbered
-from pliant.simulators.dispatch import Request
+from pliant.simulators.dispatch import DrawnAt, Request
 from pliant.simulators.external import Table
 from pliant.simulators.worker import Drawn
 
@@ -34,12 +34,12 @@ class Ledger:
         self._chunks: list[dict[str, np.ndarray]] = []
         self._places: dict[bytes, set[int]] = {}
         self._number = 0
-        self._waiting: list[tuple[Int[np.ndarray, " _"], Drawn]] = []
+        self._waiting: list[DrawnAt] = []
         self._written = time.monotonic()
         for self._number, path in numbered(folder).items():
             self._read(path)
 
-    def known(self, table: Table) -> list[tuple[Int[np.ndarray, " _"], Drawn]]:
+    def known(self, table: Table) -> list[DrawnAt]:
         """The draws of a request that the ledger has, in the order in which they were written."""
         request = table.request
         rows = {key.tobytes(): row for row, key in enumerate(request.keys)}
@@ -80,9 +80,7 @@ class Ledger:
         self._chunks.append(chunk)
 
 
-def _chunk(
-    request: Request, pieces: list[tuple[Int[np.ndarray, " _"], Drawn]]
-) -> dict[str, np.ndarray]:
+def _chunk(request: Request, pieces: list[DrawnAt]) -> dict[str, np.ndarray]:
     places = np.concatenate([places for places, _ in pieces])
     some, parameter = np.unique(places // request.n, return_inverse=True)
     examples: list[Any] = []
@@ -102,9 +100,7 @@ def _chunk(
     }
 
 
-def _matching(
-    chunk: dict[str, Any], request: Request, rows: dict[bytes, int]
-) -> tuple[Int[np.ndarray, " D"], Drawn]:
+def _matching(chunk: dict[str, Any], request: Request, rows: dict[bytes, int]) -> DrawnAt:
     """The draws of a chunk that belong to a request: same keys and same parameters."""
     row = np.array([rows.get(key.tobytes(), -1) for key in chunk["keys"]])
     for index, values in enumerate(request.values):

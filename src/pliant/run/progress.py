@@ -2,7 +2,6 @@
 
 import sys
 import time
-from types import TracebackType
 from typing import Any
 
 from rich.console import Console
@@ -44,25 +43,16 @@ class Display:
         self._progress.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
     def update(self, row: dict[str, Any]) -> None:
         """Show the row of the round that has just finished."""
         parts = [f"{duration(self._seconds_left(row['round']))} left"]
-        parts += [
-            f"{COLUMNS[name].label} {COLUMNS[name].format(row[name])}"
-            for name in _SHOWN
-            if row.get(name) is not None
-        ]
-        self._progress.update(
-            self._task, completed=row["round"], description=_fitting(parts, self._room())
-        )
+        shown = {name: COLUMNS[name] for name in _SHOWN if row.get(name) is not None}
+        parts += [f"{column.label} {column.format(row[name])}" for name, column in shown.items()]
+        text = _fitting(parts, self._room())
+        self._progress.update(self._task, completed=row["round"], description=text)
 
     def simulating(self, made: int, wanted: int) -> None:
         """Show how many draws of a slow simulator have been made."""

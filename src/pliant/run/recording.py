@@ -7,13 +7,13 @@ from typing import Any
 import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+from jaxtyping import Array, Float, Int, Key, PyTree
 
 from pliant.problem.samples import as_table
 from pliant.problem.space import Space
 from pliant.run.failures import Failure, added, where_it_fails
 from pliant.run.ledger import Ledger
-from pliant.simulators.base import AbstractSimulator
+from pliant.simulators.base import AbstractSimulator, Sets
 from pliant.simulators.external import AbstractExternalSimulator, Table
 from pliant.simulators.worker import KINDS, NOT_FINITE, OK, Drawn
 
@@ -61,9 +61,7 @@ class Record:
             place = " " + where_it_fails(*as_table(theta, self.space.names), failing)
         return f" Failures: {'; '.join(map(str, self.failures))}.{place}"
 
-    def compiled(
-        self, keys: Key[Array, " K"], thetas: PyTree, sets: tuple[Array, Array]
-    ) -> tuple[Array, Array]:
+    def compiled(self, keys: Key[Array, " K"], thetas: PyTree, sets: Sets) -> Sets:
         """Record the draws of a JAX simulator. Repeated parameters are padding."""
         ok = np.asarray(sets[1])
         if not ok.all():
@@ -76,10 +74,10 @@ class Record:
 
     def external(
         self, simulator: AbstractExternalSimulator, keys: Key[Array, " K"], thetas: PyTree, n: int
-    ) -> tuple[Float[Array, "K n *event"], Bool[Array, "K n"]]:
+    ) -> Sets:
         """Make the draws that the ledger does not have, and record them."""
         request = simulator.request(keys, thetas, n)
-        table = Table.empty(request)
+        table = Table(request)
         examples: dict[str, tuple[int, str]] = {}
 
         def take(places: Int[np.ndarray, " D"], drawn: Drawn) -> None:
@@ -136,9 +134,7 @@ class RecordedSimulator(AbstractSimulator):
         """As for the simulator itself."""
         return self.simulator.event_shape(theta)
 
-    def simulate(
-        self, keys: Key[Array, " K"], thetas: PyTree, n: int
-    ) -> tuple[Float[Array, "K n *event"], Bool[Array, "K n"]]:
+    def simulate(self, keys: Key[Array, " K"], thetas: PyTree, n: int) -> Sets:
         """The simulator's draws, some of which may come from the ledger."""
         if isinstance(self.simulator, AbstractExternalSimulator):
             return self.record.external(self.simulator, keys, thetas, n)

@@ -5,6 +5,9 @@ import abc
 import equinox as eqx
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
+Sets = tuple[Float[Array, "K n *event"], Bool[Array, "K n"]]
+"""``n`` draws for each of ``K`` parameters, and which of them are usable."""
+
 
 class AbstractSimulator(eqx.Module):
     """A source of draws ``x ~ p(x | theta)``.
@@ -27,9 +30,7 @@ class AbstractSimulator(eqx.Module):
         """
 
     @abc.abstractmethod
-    def simulate(
-        self, keys: Key[Array, " K"], thetas: PyTree, n: int
-    ) -> tuple[Float[Array, "K n *event"], Bool[Array, "K n"]]:
+    def simulate(self, keys: Key[Array, " K"], thetas: PyTree, n: int) -> Sets:
         """Draw ``n`` observations for each of ``K`` parameters.
 
         Args:

@@ -13,6 +13,32 @@ from pliant.simulators.external import AbstractExternalSimulator
 from pliant.simulators.process import FORMATS, CommandCall, end_all, placeholders
 
 
+def _read_command(command: Sequence[str | Path]) -> tuple[str, ...]:
+    words = [str(word) for word in command] if isinstance(command, list | tuple) else []
+    if not words or not all(isinstance(word, str | Path) for word in command):
+        raise TypeError(
+            'command: expected a list of words such as ["./model", "--seed", "{seed}"], got '
+            f"{command!r}."
+        )
+    program = shutil.which(words[0])
+    if program is None:
+        raise ValueError(f"command: cannot find an executable program {words[0]!r}.")
+    rest = [str(Path(word).resolve()) if word and Path(word).exists() else word for word in words]
+    return (str(Path(program).absolute()), *rest[1:])
+
+
+def _read_reader(read: Any) -> str | Callable[[Path], Any]:
+    if callable(read):
+        return read
+    name = isinstance(read, str) and not Path(read).is_absolute() and Path(read).suffix[1:]
+    if read in FORMATS or name in FORMATS:
+        return read
+    raise ValueError(
+        'read: expected "json", "csv" or "npy" for standard output, the name of a file with such '
+        f"an ending, or a function of the scratch folder, got {read!r}."
+    )
+
+
 class CommandSimulator(AbstractExternalSimulator):
     """An external program, such as ``["./model", "--beta", "{beta}", "--seed", "{seed}"]``.
 
@@ -38,32 +64,15 @@ class CommandSimulator(AbstractExternalSimulator):
         event: The shape of a draw; None for that of the observations.
     """
 
-    command: tuple[str, ...] = eqx.field(static=True)
-    read: str | Callable[[Path], Any] = eqx.field(static=True)
-    timeout: float | None = eqx.field(static=True)
-    workers: int | None = eqx.field(static=True)
-    executor: Executor | None = eqx.field(static=True)
-    on_failure: Literal["count", "raise"] = eqx.field(static=True)
-    event: tuple[int, ...] | None = eqx.field(static=True)
-
-    def __init__(
-        self,
-        command: Sequence[str | Path],
-        *,
-        read: str | Callable[[Path], Any] = "json",
-        timeout: float | None = None,
-        workers: int | None = None,
-        executor: Executor | None = None,
-        on_failure: Literal["count", "raise"] = "count",
-        event: tuple[int, ...] | None = None,
-    ):
-        self.command = _read_command(command)
-        self.read = _read_reader(read)
-        self.timeout = timeout
-        self.workers = workers
-        self.executor = executor
-        self.on_failure = on_failure
-        self.event = event
+    command: tuple[str, ...] = eqx.field(static=True, converter=_read_command)
+    read: str | Callable[[Path], Any] = eqx.field(
+        static=True, converter=_read_reader, default="json", kw_only=True
+    )
+    timeout: float | None = eqx.field(static=True, default=None, kw_only=True)
+    workers: int | None = eqx.field(static=True, default=None, kw_only=True)
+    executor: Executor | None = eqx.field(static=True, default=None, kw_only=True)
+    on_failure: Literal["count", "raise"] = eqx.field(static=True, default="count", kw_only=True)
+    event: tuple[int, ...] | None = eqx.field(static=True, default=None, kw_only=True)
 
     @property
     def whole_sets(self) -> bool:
@@ -94,29 +103,3 @@ class CommandSimulator(AbstractExternalSimulator):
             pool.shutdown(wait=True, cancel_futures=True)
 
         return (lambda: pool), abandon
-
-
-def _read_command(command: Any) -> tuple[str, ...]:
-    words = [str(word) for word in command] if isinstance(command, list | tuple) else []
-    if not words or not all(isinstance(word, str | Path) for word in command):
-        raise TypeError(
-            'command: expected a list of words such as ["./model", "--seed", "{seed}"], got '
-            f"{command!r}."
-        )
-    program = shutil.which(words[0])
-    if program is None:
-        raise ValueError(f"command: cannot find an executable program {words[0]!r}.")
-    rest = [str(Path(word).resolve()) if word and Path(word).exists() else word for word in words]
-    return (str(Path(program).absolute()), *rest[1:])
-
-
-def _read_reader(read: Any) -> str | Callable[[Path], Any]:
-    if callable(read):
-        return read
-    name = isinstance(read, str) and not Path(read).is_absolute() and Path(read).suffix[1:]
-    if read in FORMATS or name in FORMATS:
-        return read
-    raise ValueError(
-        'read: expected "json", "csv" or "npy" for standard output, the name of a file with such '
-        f"an ending, or a function of the scratch folder, got {read!r}."
-    )

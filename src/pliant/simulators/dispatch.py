@@ -83,21 +83,21 @@ class Pool(NamedTuple):
     """Stops the running pieces when the run is interrupted."""
 
 
+DrawnAt = tuple[Int[np.ndarray, " _"], Drawn]
+"""Places in the flattened table ``(K, n)``, and their draws."""
+
+
 def draw_pieces(
     call: Call, request: Request, wanted: Bool[np.ndarray, "K n"], pool: Pool
-) -> Iterator[tuple[Int[np.ndarray, " D"], Drawn]]:
+) -> Iterator[DrawnAt]:
     """Make the requested draws, and yield each piece as soon as it is finished.
 
     One draw of each of the first parameters comes first, to detect early a simulator that always
     fails; the others follow parameter by parameter. When a worker dies, the submitted pieces are
     repeated one draw at a time: only a draw that ends its worker four times in this way counts as
     failed.
-
-    Yields:
-        Places in the flattened table ``(K, n)``, and their draws.
     """
-    places = _in_order(wanted, request.whole_sets)
-    pieces = _Pieces(request, places)
+    pieces = _Pieces(request, _in_order(wanted, request.whole_sets))
     if pool.executor is not None:
         yield from _Crew(pool, cloudpickle.dumps(call), tuple(sys.path), pieces).work()
         return
@@ -135,14 +135,12 @@ class _Pieces:
     def __init__(self, request: Request, groups: list[Int[np.ndarray, " _"]]):
         self.request = request
         self.groups = deque(group for group in groups if group.size)
-        self.count = 0
-        self.calls = 0
-        self.seconds = 0.0
+        self.per_call = request.n if request.whole_sets else 1
+        self.count, self.calls, self.seconds = 0, 0, 0.0
 
     def note(self, drawn: Drawn) -> None:
         """Update the estimated run time of a draw."""
-        per_call = self.request.n if self.request.whole_sets else 1
-        self.calls += len(drawn.code) // per_call
+        self.calls += len(drawn.code) // self.per_call
         self.seconds += float(drawn.seconds.sum())
 
     def next(self, workers: int) -> _Work | None:
@@ -161,15 +159,12 @@ class _Pieces:
     def work(self, units: Int[np.ndarray, " U"]) -> _Work:
         """A piece of some draws, or of some whole sets."""
         self.count += 1
-        places = units
-        if self.request.whole_sets:
-            places = (units[:, None] * self.request.n + np.arange(self.request.n)).ravel()
+        places = (units[:, None] * self.per_call + np.arange(self.per_call)).ravel()
         return _Work(self.request.piece(self.count, places), places)
 
     def singles(self, work: _Work) -> list[_Work]:
         """Each call of a piece as a piece of its own."""
-        per_call = self.request.n if self.request.whole_sets else 1
-        units = work.places[::per_call] // per_call
+        units = work.places[:: self.per_call] // self.per_call
         return [self.work(units[i : i + 1]) for i in range(len(units))]
 
 
@@ -185,15 +180,12 @@ class _Crew:
     suspects: deque[_Work] = field(default_factory=deque)
     """Draws that were running when a worker died; each is made alone."""
 
-    def work(self) -> Iterator[tuple[Int[np.ndarray, " D"], Drawn]]:
+    def work(self) -> Iterator[DrawnAt]:
         """Keep all workers busy until all draws are made."""
         try:
             while self._hand_out():
                 done, _ = wait(self.handed_out, return_when=FIRST_COMPLETED)
-                for future in done:
-                    finished = self._finished(future)
-                    if finished is not None:
-                        yield finished
+                yield from filter(None, map(self._finished, done))
         except BaseException:  # an interrupt must not leave workers behind either
             for future in self.handed_out:
                 future.cancel()
@@ -215,19 +207,18 @@ class _Crew:
 
     def _submit(self, work: _Work) -> None:
         assert self.pool.executor is not None
+        task = run_piece, self.payload, self.paths, work.piece
         try:
             try:
-                executor = self.pool.executor()
-                future = executor.submit(run_piece, self.payload, self.paths, work.piece)
+                future = self.pool.executor().submit(*task)
             except BrokenExecutor as error:  # an idle worker died
                 self._check_replaceable(error)
-                executor = self.pool.executor()
-                future = executor.submit(run_piece, self.payload, self.paths, work.piece)
+                future = self.pool.executor().submit(*task)
         except RuntimeError as error:
             raise SimulatorError(f"executor: it does not accept more work: {error}.") from error
         self.handed_out[future] = work
 
-    def _finished(self, future: Future[Drawn]) -> tuple[Int[np.ndarray, " D"], Drawn] | None:
+    def _finished(self, future: Future[Drawn]) -> DrawnAt | None:
         work = self.handed_out.pop(future)
         error = CancelledError("cancelled") if future.cancelled() else future.exception()
         if error is None:

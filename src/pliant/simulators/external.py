@@ -10,12 +10,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Key, PyTree, UInt
+from jaxtyping import Array, Bool, Int, Key, PyTree
 
 from pliant._checks import check_instance, check_integer, check_real
-from pliant.simulators.base import AbstractSimulator
+from pliant.simulators.base import AbstractSimulator, Sets
 from pliant.simulators.dispatch import (
     PROBES,
+    DrawnAt,
     Pool,
     Request,
     SimulatorError,
@@ -92,11 +93,9 @@ class AbstractExternalSimulator(AbstractSimulator):
             )
         return self.event
 
-    def simulate(
-        self, keys: Key[Array, " K"], thetas: PyTree, n: int
-    ) -> tuple[Float[Array, "K n *event"], Bool[Array, "K n"]]:
+    def simulate(self, keys: Key[Array, " K"], thetas: PyTree, n: int) -> Sets:
         """Draw ``n`` observations for each parameter."""
-        table = Table.empty(self.request(keys, thetas, n))
+        table = Table(self.request(keys, thetas, n))
         for places, drawn in self.draw(table.request, table.missing):
             table.fill(places, drawn)
         return table.sets()
@@ -116,9 +115,7 @@ class AbstractExternalSimulator(AbstractSimulator):
             whole_sets=self.whole_sets,
         )
 
-    def draw(
-        self, request: Request, wanted: Bool[np.ndarray, "K n"]
-    ) -> Iterator[tuple[Int[np.ndarray, " D"], Drawn]]:
+    def draw(self, request: Request, wanted: Bool[np.ndarray, "K n"]) -> Iterator[DrawnAt]:
         """Make the wanted draws: places in the table ``(K, n)``, and what became of them.
 
         Raises:
@@ -153,17 +150,11 @@ class AbstractExternalSimulator(AbstractSimulator):
 class Table:
     """All draws of a request, filled piece by piece."""
 
-    def __init__(self, request: Request, x: np.ndarray, code: UInt[np.ndarray, "K n"]):
+    def __init__(self, request: Request):
         self.request = request
-        self.x = x
-        self.code = code
-
-    @classmethod
-    def empty(cls, request: Request) -> "Table":
-        """A table without draws."""
         shape = (len(request.keys), request.n)
-        x = np.zeros((*shape, *request.event), request.dtype)
-        return cls(request, x, np.full(shape, MISSING, np.uint8))
+        self.x = np.zeros((*shape, *request.event), request.dtype)
+        self.code = np.full(shape, MISSING, np.uint8)
 
     @property
     def missing(self) -> Bool[np.ndarray, "K n"]:
@@ -183,7 +174,7 @@ class Table:
         if len(probes) == PROBES and failed.all():
             raise SimulatorError(f"The first draws of all of {PROBES} parameters failed.")
 
-    def sets(self) -> tuple[Float[Array, "K n *event"], Bool[Array, "K n"]]:
+    def sets(self) -> Sets:
         """What ``simulate`` returns."""
         return jnp.asarray(self.x), jnp.asarray(self.code == KINDS.index(OK))
 

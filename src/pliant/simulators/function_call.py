@@ -11,6 +11,8 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,12 +28,12 @@ _HARD = 2.0  # timeouts after which a worker exits: its draw is stuck in compile
 _owned = False  # whether this process is a worker that may end itself
 
 
+@dataclass
 class FunctionCall:
     """Calls ``function(rng, theta)``, or ``function(rng, theta, n)`` for a set of n draws."""
 
-    def __init__(self, function: Callable[..., Any], timeout: float | None):
-        self.function = function
-        self.timeout = timeout
+    function: Callable[..., Any]
+    timeout: float | None
 
     def __call__(self, words: UInt[np.ndarray, "4"], theta: Any, *n: int) -> Any:
         """A draw, or a set, from 256 random bits."""
@@ -48,9 +50,7 @@ def own_worker(parent: int) -> None:
     """Make this process a worker of ``parent`` that exits when its parent does."""
     global _owned
     _owned = True
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C is handled by the parent, which stops its workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and stops its workers
 
     def watch() -> None:
         pause = threading.Event()
@@ -112,10 +112,6 @@ def _in_thread(call: Callable[[], Any], seconds: float) -> Any:
     return value
 
 
-_opened: list[Any] = []
-
-
+@cache
 def _nowhere() -> Any:
-    if not _opened:
-        _opened.append(open(os.devnull, "w"))  # noqa: SIM115 - as long as the worker lives
-    return _opened[0]
+    return open(os.devnull, "w")

@@ -6,10 +6,10 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Key, PyTree
+from jaxtyping import Array, Key, PyTree
 
 from pliant._devices import share_out
-from pliant.simulators.base import AbstractSimulator
+from pliant.simulators.base import AbstractSimulator, Sets
 
 
 class JaxSimulator(AbstractSimulator):
@@ -43,9 +43,7 @@ class JaxSimulator(AbstractSimulator):
         return x.shape
 
     @eqx.filter_jit
-    def simulate(
-        self, keys: Key[Array, " K"], thetas: PyTree, n: int
-    ) -> tuple[Float[Array, "K n *event"], Bool[Array, "K n"]]:
+    def simulate(self, keys: Key[Array, " K"], thetas: PyTree, n: int) -> Sets:
         """Draw ``n`` observations for each parameter; a draw that is not finite is unusable."""
 
         def draw(key: Key[Array, ""], theta: PyTree, index: Array) -> tuple[Array, Array]:

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ class CommandError(Exception):
     """A program that failed, or whose output could not be read."""
 
 
+@dataclass
 class CommandCall:
     """Runs a command with a parameter and a seed, and reads one draw from what it wrote.
 
@@ -45,17 +47,10 @@ class CommandCall:
         event: The shape of a draw, which CSV does not contain.
     """
 
-    def __init__(
-        self,
-        command: tuple[str, ...],
-        read: str | Callable[[Path], Any],
-        timeout: float | None,
-        event: tuple[int, ...],
-    ):
-        self.command = command
-        self.read = read
-        self.timeout = timeout
-        self.event = event
+    command: tuple[str, ...]
+    read: str | Callable[[Path], Any]
+    timeout: float | None
+    event: tuple[int, ...]
 
     def __call__(self, words: UInt[np.ndarray, "4"], theta: Any) -> np.ndarray:
         """One draw; its seed is a number of 31 bits."""

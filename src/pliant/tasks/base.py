@@ -1,6 +1,7 @@
 """The interface of a task: a problem with known true parameters and an exact posterior."""
 
 import abc
+from functools import partial
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -12,7 +13,7 @@ from numpyro.distributions import Distribution
 
 from pliant._checks import check_integer, check_seed
 from pliant.problem.problem import Problem
-from pliant.tasks.cache import cached
+from pliant.tasks.cache import Samples, cached
 
 
 class AbstractTask(eqx.Module):
@@ -41,9 +42,7 @@ class AbstractTask(eqx.Module):
         """One draw of the data."""
 
     @abc.abstractmethod
-    def posterior_samples(
-        self, observed: Any, *, seed: int = 0, n: int = 10_000
-    ) -> dict[str, np.ndarray]:
+    def posterior_samples(self, observed: Any, *, seed: int = 0, n: int = 10_000) -> Samples:
         """``n`` independent, exact samples of the posterior given any observations.
 
         Args:
@@ -71,17 +70,10 @@ class AbstractTask(eqx.Module):
         x = self.observed(n_obs, seed)
         if not self.has_reference:
             self.posterior_samples(x, seed=seed, n=n)  # raises, and says why
-        samples = cached(
-            {
-                "task": self.name,
-                "version": self.reference_version,
-                "n_obs": int(n_obs),
-                "seed": int(seed),
-                "n": n,
-            },
-            np.asarray(x),
-            lambda: self.posterior_samples(x, seed=seed, n=n),
-        )
+        size = {"n_obs": int(n_obs), "seed": int(seed), "n": n}
+        key = {"task": self.name, "version": self.reference_version, **size}
+        compute = partial(self.posterior_samples, x, seed=seed, n=n)
+        samples = cached(key, np.asarray(x), compute)
         return {name: jnp.asarray(value, float) for name, value in samples.items()}
 
     def observed(self, n_obs: int = 100, seed: int = 0) -> Float[Array, "N *event"]:

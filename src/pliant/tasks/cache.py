@@ -11,12 +11,13 @@ import numpy as np
 
 from pliant._files import cache_folder, read_arrays, write_arrays
 
+Samples = dict[str, np.ndarray]
+"""Name to ``(n, *shape)``."""
+
 _KEY = "__key__"
 
 
-def cached(
-    key: Mapping[str, Any], data: np.ndarray, compute: Callable[[], dict[str, np.ndarray]]
-) -> dict[str, np.ndarray]:
+def cached(key: Mapping[str, Any], data: np.ndarray, compute: Callable[[], Samples]) -> Samples:
     """The samples stored for ``key`` and ``data``; if there are none, compute and store them.
 
     A damaged file, or one with another key, is computed again. A folder that is not writable
@@ -47,7 +48,7 @@ def cached(
     return samples
 
 
-def _read(path: Path, text: str, n: int) -> dict[str, np.ndarray] | None:
+def _read(path: Path, text: str, n: int) -> Samples | None:
     try:
         samples = read_arrays(path)
     except (OSError, ValueError):

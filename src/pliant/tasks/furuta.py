@@ -9,7 +9,7 @@ import numpy as np
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Key
 
-from pliant.tasks.base import AbstractTask
+from pliant.tasks.base import AbstractTask, Samples
 
 _STEPS = 100
 _STEP = 0.01  # s
@@ -85,9 +85,7 @@ class FurutaTask(AbstractTask):
         start = ((jnp.sin(r), jnp.cos(r)), (jnp.sin(p), jnp.cos(p)), (dr, dp))
         return jax.lax.scan(step, start, length=_STEPS)[1]
 
-    def posterior_samples(
-        self, observed: Any, *, seed: int = 0, n: int = 10_000
-    ) -> dict[str, np.ndarray]:
+    def posterior_samples(self, observed: Any, *, seed: int = 0, n: int = 10_000) -> Samples:
         """Raises: this task has no exact posterior."""
         raise ValueError(
             "furuta has no exact posterior: given the hidden initial state, a motion has no noise, "
@@ -126,11 +124,8 @@ def _inertia(theta: dict[str, Array]) -> _Inertia:
 
 
 def _accelerations(
-    inertia: _Inertia,
-    damping: tuple[float, float],
-    pole: tuple[Array, Array],
-    speeds: tuple[Array, Array],
-) -> tuple[Array, Array]:
+    inertia: _Inertia, damping: tuple[float, float], pole: _Pair, speeds: _Pair
+) -> _Pair:
     """``(theta_r'', theta_p'')`` from the Euler-Lagrange equations.
 
     ``M (r'', p'') = (-d_r r' - 2 L s c r' p' + C s p'^2, -d_p p' + L s c r'^2 - W s)`` with

@@ -9,7 +9,7 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Float, Key
 
 from pliant._checks import check_integer
-from pliant.tasks.base import AbstractTask, read_observed
+from pliant.tasks.base import AbstractTask, Samples, read_observed
 
 _DIM = 10
 _VARIANCE = 0.1  # of the prior and of the data
@@ -43,9 +43,7 @@ class GaussianLocationTask(AbstractTask):
         # 10 of 16 numbers are used: XLA compiles a power of two in half the time
         return theta["theta"] + _VARIANCE**0.5 * jax.random.normal(key, (16,))[:_DIM]
 
-    def posterior_samples(
-        self, observed: Any, *, seed: int = 0, n: int = 10_000
-    ) -> dict[str, np.ndarray]:
+    def posterior_samples(self, observed: Any, *, seed: int = 0, n: int = 10_000) -> Samples:
         """Draws from the closed form; see ``AbstractTask.posterior_samples``."""
         x = read_observed(observed, (_DIM,))
         n = check_integer("n", n, at_least=1)

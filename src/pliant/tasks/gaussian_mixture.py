@@ -1,5 +1,6 @@
 """Gaussian mixture: the common mean of a wide and a narrow Gaussian in the plane."""
 
+from functools import partial
 from typing import Any, ClassVar
 
 import jax
@@ -9,7 +10,7 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Float, Key
 
 from pliant._checks import check_integer
-from pliant.tasks.base import AbstractTask, read_observed
+from pliant.tasks.base import AbstractTask, Samples, read_observed
 from pliant.tasks.grid import sample_grid
 
 _DIM = 2
@@ -45,9 +46,7 @@ class GaussianMixtureTask(AbstractTask):
         scale = jnp.where(jax.random.bernoulli(coin_key), 1.0, _NARROW)
         return theta["theta"] + scale * jax.random.normal(noise_key, (_DIM,))
 
-    def posterior_samples(
-        self, observed: Any, *, seed: int = 0, n: int = 10_000
-    ) -> dict[str, np.ndarray]:
+    def posterior_samples(self, observed: Any, *, seed: int = 0, n: int = 10_000) -> Samples:
         """Independent draws from an adaptive grid; see ``AbstractTask.posterior_samples``."""
         x = read_observed(observed, (_DIM,))
         n = check_integer("n", n, at_least=1)
@@ -59,11 +58,7 @@ class GaussianMixtureTask(AbstractTask):
         if np.any(lower >= upper):
             raise ValueError(f"observed: the median {middle} is too far from the prior's support.")
         rng = np.random.default_rng(seed)
-        return {
-            "theta": sample_grid(
-                lambda theta: _log_likelihood(theta, x), lower, upper, n=n, rng=rng
-            )
-        }
+        return {"theta": sample_grid(partial(_log_likelihood, x=x), lower, upper, n=n, rng=rng)}
 
 
 def _log_likelihood(

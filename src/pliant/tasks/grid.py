@@ -13,9 +13,7 @@ LogDensity = Callable[[Float[np.ndarray, "m 2"]], Float[np.ndarray, " m"]]
 _START = 32  # cells along each axis at first
 _TOLERANCES = (1.0, 0.5, 0.25, 0.125)  # on the spread of log f in a cell; tried in turn
 _MARGIN = 0.25  # a cell's bound on log f: its largest value plus this share of its spread
-_NEGLIGIBLE = (
-    20.0  # cells this far below the peak are dropped; they hold less than 1e-7 of the mass
-)
+_NEGLIGIBLE = 20.0  # cells this far below the peak, with less than 1e-7 of the mass, are dropped
 _MOST_LEVELS = 80
 
 

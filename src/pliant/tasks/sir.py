@@ -10,7 +10,7 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Float, Key
 
 from pliant._checks import check_integer
-from pliant.tasks.base import AbstractTask, read_observed
+from pliant.tasks.base import AbstractTask, Samples, read_observed
 from pliant.tasks.grid import sample_grid
 
 _POPULATION = 1e6
@@ -56,9 +56,7 @@ class SIRTask(AbstractTask):
         u = jax.random.uniform(key, (16,))[:_TIMES]  # XLA compiles a power of two faster
         return (first + jax.vmap(_invert)(cumulative, u)).astype(float)
 
-    def posterior_samples(
-        self, observed: Any, *, seed: int = 0, n: int = 10_000
-    ) -> dict[str, np.ndarray]:
+    def posterior_samples(self, observed: Any, *, seed: int = 0, n: int = 10_000) -> Samples:
         """Independent draws from an adaptive grid of the logarithms of the rates.
 
         The ODE is solved in double precision. See ``AbstractTask.posterior_samples``.
@@ -77,13 +75,8 @@ class SIRTask(AbstractTask):
             p = np.concatenate([infected(*part, xp=np) for part in parts], axis=1)
             return prior + positive @ np.log(p) + (total - positive) @ np.log1p(-p)
 
-        log_theta = sample_grid(
-            log_density,
-            middle - 6 * spread,
-            middle + 6 * spread,
-            n=n,
-            rng=np.random.default_rng(seed),
-        )
+        lower, upper, rng = middle - 6 * spread, middle + 6 * spread, np.random.default_rng(seed)
+        log_theta = sample_grid(log_density, lower, upper, n=n, rng=rng)
         return dict(zip(_TRUTH, np.exp(log_theta.T), strict=True))
 
 

@@ -9,7 +9,7 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Float, Key
 
 from pliant._checks import check_integer
-from pliant.tasks.base import AbstractTask, read_observed
+from pliant.tasks.base import AbstractTask, Samples, read_observed
 from pliant.tasks.rejection import collect
 
 _DIM = 5
@@ -48,9 +48,7 @@ class SLCPTask(AbstractTask):
         y = t2 + t4**2 * (jnp.tanh(t5) * u + v / jnp.cosh(t5))
         return jnp.stack([x, y], axis=1).ravel()
 
-    def posterior_samples(
-        self, observed: Any, *, seed: int = 0, n: int = 10_000
-    ) -> dict[str, np.ndarray]:
+    def posterior_samples(self, observed: Any, *, seed: int = 0, n: int = 10_000) -> Samples:
         """Independent draws by rejection; see ``AbstractTask.posterior_samples``.
 
         With the mean ``m`` and the scatter ``S = sum (x - m)(x - m)'`` of all ``P = 4 N`` points,

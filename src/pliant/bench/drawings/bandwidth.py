@@ -1,5 +1,7 @@
 """The bandwidth by round, for several trust regions."""
 
+from typing import Any
+
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
@@ -11,6 +13,7 @@ from pliant.bench.results import GridResults, in_order
 from pliant.plots.style import bare, log_ticks, new_figure
 
 EXPERIMENT = "epsilon"
+_LINE: dict[str, Any] = {"linewidth": 1.2, "marker": "o", "markersize": 2.5}
 
 
 def draw_bandwidth(results: GridResults) -> Figure:
@@ -27,17 +30,9 @@ def draw_bandwidth(results: GridResults) -> Figure:
     for axes, panel in zip(grid, panels, strict=True):
         for run in runs:
             if (run.task, run.method, run.n_obs) == panel:
-                history = results.history(run)
-                epsilon = run.varied["epsilon"]
-                axes.plot(
-                    history["round"],
-                    history["bandwidth"],
-                    color=shades[epsilons.index(epsilon)],
-                    label=f"{epsilon:g}",
-                    linewidth=1.2,
-                    marker="o",
-                    markersize=2.5,
-                )
+                history, epsilon = results.history(run), run.varied["epsilon"]
+                style = {"color": shades[epsilons.index(epsilon)], "label": f"{epsilon:g}"}
+                axes.plot(history["round"], history["bandwidth"], **_LINE, **style)
         _finish(axes, *panel)
     _legend(grid[-1])
     return figure
@@ -57,11 +52,5 @@ def _legend(axes: Axes) -> None:
     """One entry per epsilon, whatever the number of seeds."""
     handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     ordered = sorted(handles, key=float)
-    axes.legend(
-        [handles[label] for label in ordered],
-        ordered,
-        title="ε, nats per round",
-        fontsize=7,
-        title_fontsize=7,
-        frameon=False,
-    )
+    style: Any = {"fontsize": 7, "title_fontsize": 7, "frameon": False}
+    axes.legend([handles[label] for label in ordered], ordered, title="ε, nats per round", **style)

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from pliant.bench.drawings.metrics import EXPERIMENT, draw_panel
-from pliant.bench.drawings.style import WIDTH, line_style
+from pliant.bench.drawings.style import WIDTH, line_style, method_handles
 from pliant.bench.plan import Run
 from pliant.bench.results import GridResults, Samples, in_order
 from pliant.plots.regions import DARK, LIGHT, draw_regions
@@ -91,18 +91,13 @@ def _draw_motion(axes: Axes, task: FurutaTask, samples: Samples, colour: str) ->
 
 
 @jax.jit
-def _motions(
-    task: FurutaTask, theta: dict[str, Array], state: Float[Array, "4"]
-) -> Float[Array, "K 100 6"]:
+def _motions(task: FurutaTask, theta: Any, state: Float[Array, "4"]) -> Float[Array, "K 100 6"]:
     return jax.vmap(lambda one: task.rollout(one, state))(theta)
 
 
 def _draw_errors(part: Any, results: GridResults) -> None:
-    rows = [
-        row
-        for row in results.summary
-        if (row["experiment"], row["metric"]) == (EXPERIMENT, "rollout error")
-    ]
+    wanted = EXPERIMENT, "rollout error"
+    rows = [row for row in results.summary if (row["experiment"], row["metric"]) == wanted]
     axes = part.subplots()
     if not rows:
         axes.set_axis_off()
@@ -111,19 +106,15 @@ def _draw_errors(part: Any, results: GridResults) -> None:
     draw_panel(axes, rows, methods)
     axes.set_xlabel("observations N", fontsize=7)
     axes.set_title("accumulated error", fontsize=8)
-    handles = [
-        Line2D([], [], linewidth=1.2, markersize=3.5, label=method, **line_style(method, methods))
-        for method in methods
-    ]
+    handles = method_handles(methods, linewidth=1.2, markersize=3.5)
     part.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=6, frameon=False)
 
 
 def _legend(part: Any, run: Run, colour: str) -> None:
+    dashed: Any = {"color": BLACK, "linewidth": 0.9, "linestyle": (0, (3, 2)), "marker": "+"}
     handles = [
         Patch(color=tint(colour, DARK), label=f"{run.method}, N = {run.n_obs}: 50 %"),
         Patch(color=tint(colour, LIGHT), label="90 %"),
-        Line2D(
-            [], [], color=BLACK, linewidth=0.9, linestyle=(0, (3, 2)), marker="+", label="truth"
-        ),
+        Line2D([], [], label="truth", **dashed),
     ]
     part.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=7, frameon=False)

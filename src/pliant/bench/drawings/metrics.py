@@ -1,6 +1,7 @@
 """Metrics by number of observations: the paper's main figure, and all metrics."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -8,7 +9,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from pliant.bench.collect import Row
-from pliant.bench.drawings.style import METRICS, line_style, task_title, width_of
+from pliant.bench.drawings.style import (
+    METRICS,
+    legend_above,
+    line_style,
+    method_handles,
+    task_title,
+    width_of,
+)
 from pliant.bench.results import GridResults, MissingRunsError, in_order
 from pliant.plots.means import draw_means, number_axis, value_axis
 from pliant.plots.style import GREY, bare, new_figure
@@ -17,14 +25,13 @@ EXPERIMENT = "accuracy"
 _MAIN = [("MMD^2", "predictive MMD^2"), ("Wasserstein^2", "predictive Wasserstein^2")]
 """The rows of the main figure; the second of each pair if there is no exact posterior."""
 _DODGE = 1.06  # the factor between the points of two methods, which keeps bars apart
+_FLOOR: dict[str, Any] = {"color": GREY, "linewidth": 0.9, "linestyle": (0, (4, 2))}
 _LINEAR = ("log density of truth", "C2ST")
 
 
 def draw_main(results: GridResults) -> Figure:
     """MMD and Wasserstein distance to the exact posterior, or of predictions without one."""
-    rows = _accuracy(results)
-    tasks = in_order([row["task"] for row in rows])
-    has = {(row["task"], row["metric"]) for row in rows}
+    rows, tasks, has = _accuracy(results)
     names = [
         [first if (task, first) in has else second for task in tasks] for first, second in _MAIN
     ]
@@ -33,9 +40,7 @@ def draw_main(results: GridResults) -> Figure:
 
 def draw_all(results: GridResults) -> Figure:
     """All metrics of all tasks."""
-    rows = _accuracy(results)
-    tasks = in_order([row["task"] for row in rows])
-    has = {(row["task"], row["metric"]) for row in rows}
+    rows, tasks, has = _accuracy(results)
     names = [[name] * len(tasks) for name in METRICS if any((task, name) in has for task in tasks)]
     exact, errors = [_MAIN[0][0]] * len(tasks), ["rollout error"] * len(tasks)
     if exact in names and errors in names:  # only tasks without an exact posterior have rollouts
@@ -47,11 +52,12 @@ def draw_all(results: GridResults) -> Figure:
     return _draw(rows, tasks, names)
 
 
-def _accuracy(results: GridResults) -> list[Row]:
+def _accuracy(results: GridResults) -> tuple[list[Row], list[str], set[tuple[str, str]]]:
+    """The rows of the experiment, its tasks, and which metrics each of them has."""
     rows = [row for row in results.summary if row["experiment"] == EXPERIMENT]
     if not rows:
         raise MissingRunsError(f'any of the experiment "{EXPERIMENT}"')
-    return rows
+    return rows, in_order([row["task"] for row in rows]), {(r["task"], r["metric"]) for r in rows}
 
 
 def _draw(rows: Sequence[Row], tasks: Sequence[str], names: list[list[str]]) -> Figure:
@@ -67,12 +73,15 @@ def _draw(rows: Sequence[Row], tasks: Sequence[str], names: list[list[str]]) -> 
                 continue
             draw_panel(axes, panel, methods)
             if column == 0 or some[column - 1] != name or name != some[0]:
-                axes.set_ylabel(_short(METRICS[name]), fontsize=7)
+                axes.set_ylabel(METRICS[name].replace(" to the", "\nto the"), fontsize=7)
     for axes, task in zip(grid[0], tasks, strict=True):
         axes.set_title(task_title(task), fontsize=8)
     for axes in grid[-1]:
         axes.set_xlabel("observations N", fontsize=7)
-    legend(figure, methods, floor=any(row["floor"] is not None for row in rows))
+    handles = method_handles(methods, linewidth=1.2, markersize=4)
+    if any(row["floor"] is not None for row in rows):
+        handles.append(Line2D([], [], label="noise floor", **_FLOOR))
+    legend_above(figure, handles)
     return figure
 
 
@@ -93,29 +102,10 @@ def draw_panel(axes: Axes, rows: Sequence[Row], methods: Sequence[str]) -> None:
     linear = rows[0]["metric"] in _LINEAR
     value_axis(axes, np.concatenate(means), near_zero=None if linear else smallest)
     if any(floors.values()):
-        points = sorted(floors.items())
-        axes.plot(*zip(*points, strict=True), color=GREY, linewidth=0.9, linestyle=(0, (4, 2)))
+        axes.plot(*zip(*sorted(floors.items()), strict=True), **_FLOOR)
     bare(axes)
     axes.tick_params(labelsize=6)
 
 
-def legend(figure: Figure, methods: Sequence[str], *, floor: bool) -> None:
-    """A legend of the methods in one line above the panels."""
-    handles = [
-        Line2D([], [], linewidth=1.2, markersize=4, label=method, **line_style(method, methods))
-        for method in methods
-    ]
-    if floor:
-        dashed = {"color": GREY, "linewidth": 0.9, "linestyle": (0, (4, 2))}
-        handles.append(Line2D([], [], label="noise floor", **dashed))
-    figure.legend(
-        handles=handles, loc="outside upper center", ncols=len(handles), fontsize=7, frameon=False
-    )
-
-
 def _column(rows: Sequence[Row], key: str) -> np.ndarray:
     return np.array([np.nan if row[key] is None else row[key] for row in rows], float)
-
-
-def _short(text: str) -> str:
-    return text.replace(" to the exact posterior", "\nto the exact posterior")

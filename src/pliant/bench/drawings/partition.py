@@ -6,7 +6,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from pliant.bench.drawings.style import line_style, task_title, width_of
+from pliant.bench.drawings.style import (
+    legend_above,
+    line_style,
+    method_handles,
+    task_title,
+    width_of,
+)
 from pliant.bench.plan import Run
 from pliant.bench.results import GridResults, in_order
 from pliant.metrics.mmd import squared_mmd
@@ -43,15 +49,12 @@ def draw_spearman(results: GridResults) -> Figure:
         axes.set_ylim(-1.05, 1.05)
         axes.set_title(task_title(task), fontsize=8)
     grid[0].set_ylabel("Spearman correlation", fontsize=7)
-    handles = [
-        Line2D([], [], color=line_style(method, methods)["color"], label=method)
-        for method in methods
-    ]
+    handles = method_handles(methods, marker="")
     handles += [
         Line2D([], [], color=GREY, linestyle=_DASHES[i % len(_DASHES)], label=f"N = {number}")
         for i, number in enumerate(numbers)
     ]
-    _legend(figure, handles)
+    legend_above(figure, handles)
     return figure
 
 
@@ -81,20 +84,12 @@ def draw_training(results: GridResults) -> Figure:
             _finish(axes)
     for axes, task in zip(grid[0], tasks, strict=True):
         axes.set_title(task_title(task), fontsize=8)
-    handles = [
-        Line2D([], [], color=line_style(method, methods)["color"], label=method)
-        for method in methods
-    ]
+    handles = method_handles(methods, marker="")
     handles.append(Line2D([], [], color=GREY, linestyle=_DASHES[0], label="with Z(θ)"))
     handles.append(Line2D([], [], color=GREY, linestyle=_DASHES[2], label="without"))
     handles.append(Line2D([], [], linestyle="none", label=f"N = {n_obs}"))
-    _legend(figure, handles)
+    legend_above(figure, handles)
     return figure
-
-
-def _method_handles(methods: list[str]) -> list[Line2D]:
-    colours = {method: line_style(method, methods)["color"] for method in methods}
-    return [Line2D([], [], color=colour, label=method) for method, colour in colours.items()]
 
 
 def _has_curve(run: Run) -> bool:
@@ -120,9 +115,3 @@ def _finish(axes: Axes) -> None:
     axes.tick_params(labelsize=6)
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.set_xlabel("round", fontsize=7)
-
-
-def _legend(figure: Figure, handles: list[Line2D]) -> None:
-    figure.legend(
-        handles=handles, loc="outside upper center", ncols=len(handles), fontsize=7, frameon=False
-    )

@@ -23,7 +23,7 @@ _REFERENCE_SAMPLES = 5000
 def draw_slices(results: GridResults) -> Figure:
     """Gaussian location in the plane of its first two parameters: N = 2 above, N = 100 below."""
     rows = {n_obs: _posteriors(results, "gaussian_location", n_obs) for n_obs in (2, 100)}
-    truth = as_row(get("gaussian_location").truth)
+    truth = as_row(get("gaussian_location").truth)[:2]
     figure = new_figure(WIDTH, 3.9)
     grid = figure.subplots(2, len(METHODS) + 1, squeeze=False)
     for axes, label in zip(grid[0], rows[2], strict=True):

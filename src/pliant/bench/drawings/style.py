@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
 from pliant.plots.style import BLACK, BLUE, GREEN, GREY, VERMILLION
 
 WIDTH = 7.0
@@ -53,3 +56,15 @@ def line_style(method: str, methods: Sequence[str]) -> dict[str, Any]:
 def task_title(task: str) -> str:
     """The title of a task."""
     return _TASKS.get(task, task)
+
+
+def method_handles(methods: Sequence[str], **style: Any) -> list[Line2D]:
+    """One entry of a legend per method."""
+    styles = {method: line_style(method, methods) for method in methods}
+    return [Line2D([], [], label=name, **{**own, **style}) for name, own in styles.items()]
+
+
+def legend_above(figure: Figure, handles: list[Line2D]) -> None:
+    """A legend in one line above the panels."""
+    place: Any = {"loc": "outside upper center", "ncols": len(handles)}
+    figure.legend(handles=handles, **place, fontsize=7, frameon=False)
