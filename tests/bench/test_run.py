@@ -224,12 +224,13 @@ def test_two_cannot_work_in_one_folder(source, tmp_path):
 
 def start(source, out):
     """It can be interrupted, though a background process, as this may be, ignores that."""
-    command = [sys.executable, "-m", "pliant.cli", "bench", "run", source, "--out", out]
+    interruptible = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    run = "from pliant.cli import main; main()"
     return subprocess.Popen(
-        [*command, "--workers", "1"],
+        [sys.executable, "-c", interruptible + run]
+        + ["bench", "run", source, "--out", out, "--workers", "1"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
