@@ -225,10 +225,9 @@ def test_two_cannot_work_in_one_folder(source, tmp_path):
 def start(source, out):
     """It can be interrupted, though a background process, as this may be, ignores that."""
     interruptible = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    run = "from pliant.cli import main; main()"
+    command = [sys.executable, "-c", interruptible + "from pliant.cli import main; main()"]
     return subprocess.Popen(
-        [sys.executable, "-c", interruptible + run]
-        + ["bench", "run", source, "--out", out, "--workers", "1"],
+        [*command, "bench", "run", source, "--out", out, "--workers", "1"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
