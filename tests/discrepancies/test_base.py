@@ -70,6 +70,7 @@ def test_defaults_suit_the_number_of_observations(discrepancy):
     assert sizes.rounds * sizes.n_draws <= 5000
 
 
+@pytest.mark.default_flags
 @pytest.mark.parametrize("name", ["mmd", "wasserstein", "energy"])
 def test_the_chunk_size_changes_no_bit(name):
     whole = evaluated(DISCREPANCIES[name], influences=name != "wasserstein")

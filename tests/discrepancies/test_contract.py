@@ -53,6 +53,7 @@ def measure(discrepancy, observed, x, ok):
     return np.asarray(distances)
 
 
+@pytest.mark.default_flags
 @pytest.mark.parametrize(("K", "d", "batches"), [(5000, 3, (5,)), (300, 40, (64,))])
 def test_a_distance_does_not_depend_on_its_batch(discrepancy, K, d, batches):
     x, ok, observed = sets(K, event=(d,), usable=0.9)

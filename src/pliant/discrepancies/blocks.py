@@ -34,11 +34,10 @@ def map_blocks(
     return jax.tree.map(lambda r: r.reshape(-1, *r.shape[2:])[:K], results)
 
 
-def sum_in_order(values: Float[Array, "... d"]) -> Float[Array, "..."]:
-    """Sums over the last axis, from the first value to the last.
+def sum_in_order(start: Float[Array, "..."], values: Float[Array, "... d"]) -> Float[Array, "..."]:
+    """``start`` plus the values of the last axis, from the first to the last.
 
     XLA adds the values of a short axis in an order that depends on how many sums it makes, and
     so on the number of elements that a device gets.
     """
-    start = jnp.zeros_like(values[..., 0])
     return lax.fori_loop(0, values.shape[-1], lambda i, total: total + values[..., i], start)

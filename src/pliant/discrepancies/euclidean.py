@@ -50,7 +50,9 @@ class Euclidean(AbstractMeasuredDiscrepancy):
         def distances(rows, ok):
             errors = jnp.where(ok[..., None], rows - prepared.mean[None, None], 0)
             n = jnp.maximum(ok.sum(1), 1)
-            return sum_in_order(jnp.square(errors.sum(1) / n[:, None]))
+            return sum_in_order(
+                jnp.zeros_like(rows[:, 0, 0]), jnp.square(errors.sum(1) / n[:, None])
+            )
 
         block = max(1, _BLOCK_VALUES // rows[0].size)
         squared = map_blocks(distances, rows, ok, block=block)

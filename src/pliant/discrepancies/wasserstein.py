@@ -120,7 +120,7 @@ class Wasserstein(AbstractMeasuredDiscrepancy):
             )
             # As one long dot product, which is fast and rounds little.
             moved = jnp.vdot(plan.ravel(), costs.ravel())
-            return prepared.epsilon * moved + sum_in_order(jnp.square(shift)), converged
+            return sum_in_order(prepared.epsilon * moved, jnp.square(shift)), converged
 
         block = max(1, _BLOCK_PAIRS // (rows.shape[1] * prepared.observed.shape[0]))
         distances, converged = map_blocks(jax.vmap(cost), rows, ok, block=block)
