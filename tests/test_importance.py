@@ -1,9 +1,14 @@
-"""Pareto-smoothed weights against ArviZ's, and against tails whose shape is known."""
+"""Divergences and sizes against their formulas, and Pareto-smoothed weights against ArviZ's."""
 
 import numpy as np
 import pytest
 
-from pliant._importance import effective_sample_size, normalise, smooth_weights
+from pliant._importance import (
+    divergence_from_uniform,
+    effective_sample_size,
+    normalise,
+    smooth_weights,
+)
 
 
 @pytest.mark.parametrize("shape", [0.1, 0.5, 0.9])
@@ -54,3 +59,22 @@ def test_particles_without_a_weight_keep_none():
     assert np.all(np.isneginf(smoothed[:100]))
     assert np.all(np.isfinite(smoothed[100:]))
     assert np.isfinite(shape)
+
+
+def test_divergence_from_base_weights():
+    rng = np.random.default_rng(0)
+    base, tilt = rng.normal(size=300), rng.normal(size=300)
+    w, b = normalise(base + tilt), normalise(base)
+    expected = np.sum(w * np.log(w / b))
+    assert divergence_from_uniform(base + tilt, base) == pytest.approx(expected)
+    assert divergence_from_uniform(base, base) == pytest.approx(0.0, abs=1e-12)
+    padded = np.append(base, -np.inf)
+    assert divergence_from_uniform(np.append(base + tilt, -np.inf), padded) == pytest.approx(
+        expected
+    )
+
+
+def test_effective_sample_size_of_equal_and_single_weights():
+    assert effective_sample_size(np.zeros(50)) == pytest.approx(50)
+    assert effective_sample_size(np.array([0.0, -np.inf, -np.inf])) == 1
+    assert effective_sample_size(np.full(3, -np.inf)) == 0

@@ -1,13 +1,22 @@
 """What every discrepancy makes of a proposal, measured or learned: one line per class."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import pytest
+from scipy.stats import norm
 
 import pliant
-from pliant.discrepancies.base import Proposal, RoundOptions
+from pliant.densities.gaussian import gaussian_from_moments
+from pliant.discrepancies.base import (
+    AbstractDiscrepancy,
+    Proposal,
+    RoundOptions,
+    distance_columns,
+)
 from pliant.run.history import COLUMNS
 
 TRAINING = pliant.Training(steps=50)
@@ -36,12 +45,11 @@ def discrepancy(request):
     return DISCREPANCIES[request.param]
 
 
-def evaluated(discrepancy, n_particles=60, n_draws=10, **options):
-    state, calls = discrepancy.init(jax.random.key(0), PROBLEM, n_draws)
+def evaluated(discrepancy):
+    state, calls = discrepancy.init(jax.random.key(0), PROBLEM, 10)
     assert calls == discrepancy.simulations_before(PROBLEM) == 0
-    z = PRIOR.density.sample(jax.random.key(1), n_particles)
-    options = RoundOptions(n_draws, **options)
-    return discrepancy.evaluate(jax.random.key(2), PROBLEM, state, PRIOR, z, options)
+    z = PRIOR.density.sample(jax.random.key(1), 60)
+    return discrepancy.evaluate(jax.random.key(2), PROBLEM, state, PRIOR, z, RoundOptions(10))
 
 
 def test_particles_of_the_proposal_have_their_distances(discrepancy):
@@ -70,24 +78,32 @@ def test_defaults_suit_the_number_of_observations(discrepancy):
     assert sizes.rounds * sizes.n_draws <= 5000
 
 
-@pytest.mark.default_flags
-@pytest.mark.parametrize("name", ["mmd", "wasserstein", "energy"])
-def test_the_chunk_size_changes_no_bit(name):
-    whole = evaluated(DISCREPANCIES[name], influences=name != "wasserstein")
-    for chunk_size in (7, 20, 60):
-        found = evaluated(
-            DISCREPANCIES[name], chunk_size=chunk_size, influences=name != "wasserstein"
-        )
-        np.testing.assert_array_equal(found.particles.distance, whole.particles.distance)
-        np.testing.assert_array_equal(found.influences, whole.influences)
-        assert found.row == whole.row  # the noise of the distances too
+def test_a_class_that_is_not_finished_cannot_be_instantiated():
+    unfinished: Any = AbstractDiscrepancy
+    with pytest.raises(TypeError, match=r"abstract.*default_beta.*default_sizes.*evaluate.*init"):
+        unfinished()
 
 
-def test_unconverged_plans_reach_the_history():
-    discrepancy = pliant.Wasserstein(regularisation=0.01, max_iterations=10)
-    method = pliant.PLI(
-        rounds=1, n_particles=40, n_draws=10, discrepancy=discrepancy, family=pliant.Gaussian()
-    )
-    assert pliant.infer(PROBLEM, method).history[0]["unconverged"] > 20
-    converged = evaluated(pliant.Wasserstein(max_iterations=5000))
-    assert converged.row["unconverged"] == 0
+def test_particles_carry_the_densities_of_prior_and_proposal():
+    proposal = Proposal(gaussian_from_moments(np.array([0.5]), np.array([[0.09]])), level=0.4)
+    z = jnp.linspace(-1, 1, 9)[:, None]
+    particles = proposal.particles(PROBLEM, z, np.arange(9.0))
+    theta = np.asarray(jax.vmap(PROBLEM.prior.space.constrain)(z)["mu"], np.float64)
+    slope = (theta[-1] - theta[0]) / 2  # of theta, which is linear in z
+    expected = norm.logpdf(theta, 0, 2) + np.log(slope)
+    np.testing.assert_allclose(particles.log_prior, expected, rtol=1e-5)  # single precision
+    np.testing.assert_allclose(particles.log_q, norm.logpdf(z[:, 0], 0.5, 0.3), rtol=1e-5)
+    np.testing.assert_array_equal(particles.distance, np.arange(9.0))
+    assert not particles.log_partition.any()
+    assert particles.log_base is None
+
+
+def test_columns_are_those_of_known_distances():
+    distance = np.array([4.0, np.inf, 1.0, 2.0, 9.0])
+    row = distance_columns(distance, np.array([0.5, -0.1, 1.1]), 0.8)
+    assert (row["distance_min"], row["distance_median"], row["usable"]) == (1.0, 3.0, 0.8)
+    assert row["distance_se"] == pytest.approx(0.5**0.5)
+    assert row["noise_share"] == pytest.approx(0.5 / np.var([4, 1, 2, 9]))
+    assert distance_columns(distance, np.array([-0.2]), 0.8)["noise_share"] == 0
+    assert np.isnan(distance_columns(distance, np.zeros(0), 0.8)["distance_se"])
+    assert distance_columns(np.full(3, np.inf), np.zeros(0), 0.0) == {"usable": 0.0}

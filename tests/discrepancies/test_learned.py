@@ -6,23 +6,17 @@ compiled.
 
 import dataclasses
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import pytest
-from scipy.stats import norm, poisson
+from scipy.stats import norm
 
 import pliant
-from pliant.problem.scale import Standardise
-from pliant.problem.sets import simulate_sets
+from learned_networks import LIKELIHOOD, RATIO, learned
 
-TRAINING = pliant.Training(steps=600, rate=3e-3, every=100, patience=6)
-KINDS = {
-    "likelihood": pliant.LikelihoodKL(layers=1, bins=4, width=16, training=TRAINING, networks=2),
-    "ratio": pliant.RatioKL(width=32, training=TRAINING, networks=2),
-}
+KINDS = {"likelihood": LIKELIHOOD, "ratio": RATIO}
 N = 10
 OBSERVED = np.random.default_rng(0).normal([1.0, 0.0], 1.5, size=(N, 2))
 
@@ -33,17 +27,6 @@ def simulator(key, theta):
 
 PRIOR = {"mu": dist.Normal(0, 2), "sigma": dist.LogNormal(0.5, 0.4)}
 PROBLEM = pliant.Problem(PRIOR, simulator, OBSERVED)
-
-
-def learned(kind, problem, rounds=2, n_particles=1000):
-    """The state after some rounds at the prior."""
-    state, row = None, {}
-    for index in range(rounds):
-        z_key, sim_key, key = jax.random.split(jax.random.key(index), 3)
-        z = problem.prior.sample(z_key, n_particles)
-        x, ok = simulate_sets(sim_key, problem, z, 20)
-        state, row = kind.learn(key, problem, state, z, x, ok)
-    return state, row
 
 
 def log_likelihood(z):
@@ -105,20 +88,6 @@ def test_a_gaussian_is_used_where_splines_gain_nothing(trained):
     assert all(network.use_gaussian for network in state.networks)
 
 
-def test_the_same_network_for_parameters_standardised_anew(trained):
-    _, state, _ = trained
-    rng = np.random.default_rng(0)
-    features = jnp.asarray(rng.normal(size=(40, 4)), float)  # of z and theta
-    standardise = Standardise(jnp.array([0.5, -0.3, 0.0, 1.0]), jnp.array([0.2, 3.0, 1.0, 0.7]))
-    u = jnp.asarray(rng.normal(size=(2, 40)), float)
-    log_values = eqx.filter_jit(lambda network, scale: network.log_values(u, scale(features).T))
-    np.testing.assert_allclose(
-        log_values(state.networks_for(standardise)[0], standardise),
-        log_values(state.networks[0], state.standardise),
-        atol=2e-3,
-    )
-
-
 def test_pli_with_a_learned_likelihood_meets_the_exact_posterior():
     method = pliant.PLI(
         discrepancy=KINDS["likelihood"], family=pliant.Gaussian(), n_particles=1000, rounds=12
@@ -135,26 +104,6 @@ def test_pli_with_a_learned_likelihood_meets_the_exact_posterior():
         sd = np.average((theta[name] - mean) ** 2, weights=weights) ** 0.5
         assert abs(drawn[name].mean() - mean) < 0.3 * sd
         assert 0.8 < drawn[name].std() / sd < 1.25
-
-
-def test_counts_have_the_probability_of_their_cell():
-    observed = np.array([[2.0, 1.0], [0.0, 3.0], [3.0, 2.0], [1.0, 0.0], [2.0, 4.0]])
-    problem = pliant.Problem(
-        {"rate": dist.LogNormal(0.5 * np.ones(2), 0.5).to_event(1)},
-        lambda key, theta: jax.random.poisson(key, theta["rate"]) * 1.0,
-        observed,
-    )
-    kind = KINDS["likelihood"]
-    state, _ = learned(kind, problem)
-    assert np.all(state.counts)
-    z = problem.prior.sample(jax.random.key(9), 500)
-    distance, _ = kind.distances(problem, state, z)
-    rate = np.asarray(jax.vmap(problem.prior.space.constrain)(z)["rate"])
-    exact = poisson.logpmf(observed, rate[:, None]).sum(axis=(1, 2))
-    near = exact > exact.max() - 6
-    # the flow smooths steps of a unit's width, which are coarse for rates about two
-    assert np.std((-5 * distance - exact)[near]) < 0.8
-    assert np.corrcoef(distance[near], exact[near])[0, 1] < -0.9
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -175,30 +124,6 @@ def test_a_simulator_that_always_fails_ends_the_run():
     result = pliant.infer(problem, pliant.PLI.accurate(discrepancy=KINDS["likelihood"]))
     assert result.status == "failed"
     assert "usable simulations" in result.message
-
-
-def test_an_embedding_shortens_long_observations():
-    problem = pliant.Problem(
-        {"mu": dist.Normal(0, 1)},
-        lambda key, theta: theta["mu"] + jax.random.normal(key, (30, 5)),
-        np.random.default_rng(0).normal(size=(6, 30, 5)),
-    )
-    with pytest.raises(ValueError, match=r"LikelihoodKL models .* got 150\. Use pliant\.RatioKL"):
-        pliant.infer(problem, pliant.PLI(discrepancy=KINDS["likelihood"]))
-    kind = pliant.RatioKL(
-        embedding=pliant.Concatenation(features=4, width=16), width=16, training=TRAINING
-    )
-    state, row = learned(kind, problem, rounds=1, n_particles=300)
-    assert row["net_loss"] < np.log(16) - 1  # the own parameter is found far above chance
-    z = jnp.linspace(-2, 2, 41)[:, None]
-    distance, _ = kind.distances(problem, state, z)
-    assert abs(float(z[np.argmin(distance), 0])) < 0.5
-
-
-def test_a_partition_function_is_refused():
-    method = pliant.PLI(discrepancy=KINDS["ratio"], partition=pliant.PartitionFunction())
-    with pytest.raises(ValueError, match="partition"):
-        pliant.infer(PROBLEM, method)
 
 
 @pytest.mark.wrong_types

@@ -1,4 +1,3 @@
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -84,29 +83,6 @@ def test_median_heuristic():
     assert discrepancy.prepare(observed).lengthscale == pytest.approx(np.median(squared), rel=1e-5)
     expected = [plain_mmd(s, observed, (np.median(squared),)) for s in x]
     np.testing.assert_allclose(measure(discrepancy, observed, x), expected, rtol=0, atol=1e-6)
-
-
-def test_median_of_many_observations_is_of_a_thinned_set():
-    observed = jax.random.normal(KEY, (2500, 2))
-    discrepancy = MMD(lengthscales="median")
-    thinned = discrepancy.prepare(observed).lengthscale
-    # Half of the squared distances of a plane's normal points are below 4 log 2; of 1250 points,
-    # the median errs by a few per cent.
-    assert thinned == pytest.approx(4 * np.log(2), rel=0.1)
-    assert thinned == discrepancy.prepare(observed[::2]).lengthscale
-
-
-def test_median_of_one_observation_is_an_error():
-    with pytest.raises(ValueError, match=r"lengthscales: 'median' needs at least two"):
-        MMD(lengthscales="median").prepare(jnp.ones((1, 3)))
-
-
-def test_median_of_equal_observations_is_an_error():
-    discrepancy = MMD(lengthscales="median")
-    with pytest.raises(ValueError, match=r"lengthscales: 'median' needs observations that differ"):
-        discrepancy.prepare(jnp.ones((5, 3)))
-    with pytest.raises(RuntimeError, match=r"lengthscales: 'median' needs observations that"):
-        eqx.filter_jit(discrepancy.prepare)(jnp.ones((5, 3)))
 
 
 def test_it_is_unbiased():

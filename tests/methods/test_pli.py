@@ -1,5 +1,6 @@
 """PLI on a small conjugate problem, and what it does when things go wrong."""
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -9,9 +10,6 @@ import numpyro.distributions as dist
 import pytest
 
 import pliant
-from pliant.discrepancies.base import Particles, RoundOptions
-from pliant.discrepancies.measured import MeasuredState, measure_parameters
-from pliant.methods.pli_report import is_settled
 from pliant.problem.scale import feature_divisors
 
 N = 20
@@ -76,15 +74,6 @@ def test_a_calibrated_bandwidth_needs_a_metric_and_no_partition_function():
         pliant.PLI(beta="calibrated", discrepancy=pliant.Wasserstein())
     with pytest.raises(ValueError, match="partition: it needs a fixed bandwidth"):
         pliant.PLI(beta="calibrated", partition=pliant.PartitionFunction())
-
-
-def test_settled_is_a_proposal_that_the_weights_leave_in_place():
-    z = np.random.default_rng(0).normal(size=(4000, 2))
-    zeros = np.zeros(4000)
-    given = Particles(z, zeros, zeros, zeros, zeros)
-    assert is_settled(given, zeros)
-    assert not is_settled(given, 0.4 * z[:, 0])  # moves a mean by 0.4
-    assert not is_settled(given, -0.6 * z[:, 1] ** 2)  # narrows one to 0.67
 
 
 @pytest.mark.default_flags
@@ -164,16 +153,6 @@ def test_history_has_what_the_paper_plots(problem):
     np.testing.assert_allclose(history["kl"], 1.0, atol=1e-3)
 
 
-def test_standard_error_is_that_of_repeated_simulation(problem):
-    """Split halves of one set of draws tell how distances of new sets would spread."""
-    discrepancy = pliant.MMD()
-    state = MeasuredState(discrepancy, discrepancy.prepare(problem.observed))
-    z = jnp.tile(problem.prior.sample(jax.random.key(0), 1), (256, 1))
-    measured = measure_parameters(jax.random.key(1), problem, state, z, RoundOptions(20))
-    # both are estimated from 256 sets: relative errors of some ten per cent
-    assert measured.row["distance_se"] == pytest.approx(measured.distance.std(), rel=0.3)
-
-
 def test_a_simulator_that_only_fails_ends_in_a_status():
     broken = pliant.Problem(
         prior={"mu": dist.Normal(0, 1)},
@@ -233,15 +212,84 @@ def test_auto_scale_falls_back_to_a_pilot(problem):
     assert flat[0][0] == pytest.approx(3 * NOISE, rel=0.5)
 
 
-def test_too_few_draws_for_the_discrepancy(problem):
-    with pytest.raises(ValueError, match=r"n_draws.*Euclidean"):
-        pliant.infer(problem, small(n_draws=1))
-    single = small(n_draws=1, discrepancy=pliant.Euclidean(), beta=0.1)
-    assert pliant.infer(problem, single).status == "finished"
-
-
 def test_defaults_follow_the_number_of_observations(problem):
     resolved = pliant.PLI().resolved(problem)
     assert (resolved.n_draws, resolved.beta) == (100, 0.05 / N)
     paper = pliant.PLI.paper(N).resolved(problem)
     assert (paper.n_draws, paper.beta, paper.n_particles, paper.rounds) == (N, 5e-4, 5000, 20)
+
+
+def test_single_draws_are_enough_for_a_distance_that_needs_no_more(problem):
+    single = small(n_draws=1, discrepancy=pliant.Euclidean(), beta=0.1)
+    assert pliant.infer(problem, single).status == "finished"
+
+
+# --- Budgets ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def spread_problem():
+    """A hundred observations whose mean and spread are not known."""
+    return pliant.Problem(
+        prior={"mu": dist.Normal(0, 5), "sigma": dist.LogNormal(0, 1)},
+        simulator=lambda key, theta: theta["mu"] + theta["sigma"] * jax.random.normal(key, (2,)),
+        observed=2 + jax.random.normal(jax.random.key(0), (100, 2)),
+    )
+
+
+def fitted(problem, budget, **options) -> Any:
+    return pliant.PLI(**options).within_budget(problem, budget)
+
+
+def test_a_budget_picks_fewer_parameters_and_draws(spread_problem):
+    method = fitted(spread_problem, 20_000)
+    spent = method.rounds * method.n_particles * method.n_draws
+    assert 0.95 * 20_000 <= spent <= 20_000
+    assert method.n_draws < spread_problem.n_obs
+    assert method.n_particles < 200
+    assert method.reuse == method.rounds - 1
+    for budget in (1000, 5000, 10**5, 10**6):
+        method = fitted(spread_problem, budget)
+        assert method.rounds * method.simulations_per_round(spread_problem) <= budget
+    assert fitted(spread_problem, 10**9) == pliant.PLI()
+
+
+def test_what_is_given_stays(spread_problem):
+    assert fitted(spread_problem, 20_000, n_particles=40).n_particles == 40
+    assert fitted(spread_problem, 20_000, n_draws=7).n_draws == 7
+    both = {"n_particles": 40, "n_draws": 7}
+    assert fitted(spread_problem, 2000, **both) == pliant.PLI(**both)
+    assert fitted(spread_problem, 20_000, projection="i").reuse == 0
+    learned: Any = pliant.PLI.accurate().within_budget(spread_problem, 20_000)
+    assert learned.rounds * learned.simulations_per_round(spread_problem) <= 20_000
+    assert learned.reuse == 0
+
+
+def test_the_pilot_is_within_the_budget():
+    few = pliant.Problem({"mu": dist.Normal(0, 1)}, lambda k, t: t["mu"][None], np.zeros((3, 1)))
+    method = pliant.PLI().within_budget(few, 3000)
+    assert 1024 + method.rounds * method.simulations_per_round(few) <= 3000
+
+
+def test_a_run_reports_the_budget_and_finds_the_parameters(spread_problem):
+    """100 observations around 2: the exact posterior of mu has a spread of 0.07."""
+    method = pliant.PLI(family=pliant.Gaussian(), noise_limit=None)
+    result = pliant.infer(spread_problem, method, max_simulations=20_000)
+    spent = result.history[-1]["simulations"]
+    assert 19_000 < spent <= 20_000
+    assert f"{spent:,} of 20,000 simulations were used" in result.message
+    mu = result.posterior.sample(4000)["mu"]
+    assert abs(mu.mean() - 2.0) < 0.3
+    assert 0.03 < mu.std() < 0.3
+    method: Any = result.method
+    assert result.history[-1]["ess"] > method.n_particles  # only with rounds before
+
+
+@pytest.mark.wrong_types
+def test_reuse_is_for_measured_distances():
+    for wrong in ({"discrepancy": pliant.LikelihoodKL()}, {"projection": "i"}):
+        with pytest.raises(ValueError, match="reuse"):
+            pliant.PLI(reuse=2, **wrong)
+    for wrong in (-1, 0.5, True):
+        with pytest.raises((TypeError, ValueError), match="reuse"):
+            dataclasses.replace(pliant.PLI(), reuse=wrong)

@@ -1,11 +1,8 @@
 """Calibrated bandwidths against a distance whose estimate's variance is known."""
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pliant.discrepancies.energy import Energy
-from pliant.discrepancies.mmd import MMD
 from pliant.weighting.calibration import calibrated_bandwidth, modes
 
 pytestmark = pytest.mark.training
@@ -78,19 +75,3 @@ def test_modes_are_clusters_that_do_not_touch():
     table = np.array([[np.sum((labels == i) & (found == j)) for j in set(found)] for i in range(4)])
     assert len(set(table.argmax(axis=1))) == 4
     assert table.max(axis=1).sum() > 0.95 * 600
-
-
-@pytest.mark.parametrize("discrepancy", [MMD(lengthscales=(1.0, 4.0)), Energy()], ids=["mmd", "e"])
-def test_influences_are_mean_kernels(discrepancy):
-    rng = np.random.default_rng(4)
-    x, y = rng.normal(size=(3, 7, 2)), rng.normal(size=(5, 2))
-    ok = rng.random((3, 7)) < 0.7
-    squared = np.sum((x[:, :, None] - y) ** 2, axis=-1)
-    kernel = -np.sqrt(squared)
-    if isinstance(discrepancy, MMD):
-        kernel = np.exp(-squared / 2) + np.exp(-squared / 8)
-    expected = -2 * (kernel * ok[..., None]).sum(axis=1) / ok.sum(axis=1)[:, None]
-    state = discrepancy.prepare(jnp.asarray(y, float))
-    broken = np.where(ok[..., None], x, np.nan)
-    found = discrepancy.influences(state, jnp.asarray(broken, float), jnp.asarray(ok))
-    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-5)

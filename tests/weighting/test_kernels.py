@@ -4,10 +4,6 @@ import numpy as np
 import pytest
 
 import pliant
-from pliant._importance import divergence_from_uniform
-from pliant.discrepancies.base import Particles
-from pliant.weighting.schedules.trust_region import TrustRegion
-from pliant.weighting.weights import log_weights
 
 KERNELS = {
     "exponential": (pliant.ExponentialKernel(), lambda d, h: np.exp(-d / (2 * h))),
@@ -47,15 +43,3 @@ def test_acceptance_begins_at_the_least_bandwidth(name):
     assert kernel.least_bandwidth(np.array([np.inf]), np.array([-1.0]))[0] == np.inf
     negative = kernel.least_bandwidth(np.array([-0.1]), np.array([-1.0]))[0]
     assert negative == (-0.1 if kernel.signed else 0.0)
-
-
-@pytest.mark.parametrize("name", ["gaussian", "epanechnikov"])
-def test_the_trust_region_holds_for_kernels_that_change_smoothly(name):
-    kernel, _ = KERNELS[name]
-    rng = np.random.default_rng(0)
-    n = 2000
-    zeros = np.zeros(n)
-    given = Particles(rng.normal(size=(n, 2)), zeros, zeros, rng.gamma(2.0, size=n), zeros)
-    tempering = TrustRegion(0.5).step(given, kernel, 1e-3, None)
-    achieved = divergence_from_uniform(log_weights(given, kernel, tempering, 1e-3))
-    assert achieved == pytest.approx(0.5, abs=1e-3)

@@ -1,0 +1,90 @@
+"""Neural likelihoods: their densities and losses against loops, and counts against Poisson."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+from scipy.stats import norm, poisson
+
+import pliant
+from learned_networks import LIKELIHOOD, learned, random_draws, shaken
+
+PROBLEM = pliant.Problem(
+    {"mu": dist.Normal(0, 1).expand([2]).to_event(1)},
+    lambda key, theta: theta["mu"] + jax.random.normal(key, (2,)),
+    np.random.default_rng(0).normal(size=(6, 2)),
+)
+UNTRAINED = LIKELIHOOD.untrained(jax.random.key(0), PROBLEM, 4)
+U, CONDITION = jnp.split(jax.random.normal(jax.random.key(1), (6, 40)), [2])
+log_values = eqx.filter_jit(lambda network, u, condition: network.log_values(u, condition))
+
+
+@pytest.fixture(params=[True, False], ids=["gaussian", "flow"])
+def network(request):
+    """Of random weights, using one of its two densities."""
+    use = jnp.asarray(request.param)
+    return eqx.tree_at(lambda n: n.use_gaussian, shaken(UNTRAINED), use)
+
+
+def test_without_training_it_is_a_standard_normal():
+    expected = norm.logpdf(U).sum(axis=0)
+    for use in (True, False):
+        network = eqx.tree_at(lambda n: n.use_gaussian, UNTRAINED, jnp.asarray(use))
+        np.testing.assert_allclose(log_values(network, U, CONDITION), expected, atol=1e-5)
+
+
+def test_the_same_network_for_conditions_on_another_scale(network):
+    factor, shift = jnp.array([0.2, 3.0, 1.0, 0.7]), jnp.array([0.5, -0.3, 0.0, 1.0])
+    moved = network.with_condition(factor, shift)
+    found = log_values(moved, U, CONDITION)
+    expected = log_values(network, U, factor[:, None] * CONDITION + shift[:, None])
+    assert np.ptp(expected) > 1
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)  # single precision
+
+
+def test_the_loss_is_the_mean_over_usable_draws_of_every_tenth_parameter(network):
+    data = random_draws()
+    pairs = [(k, m) for k in (0, 10, 20) for m in range(3) if data.ok[k, m]]
+    assert 2 < len(pairs) < 9
+    u = jnp.stack([data.u[k, m] for k, m in pairs], axis=1)
+    condition = jnp.stack([data.condition[:, k] for k, _ in pairs], axis=1)
+    expected = -np.mean(np.asarray(log_values(network, u, condition)))
+    assert float(LIKELIHOOD.held_out_loss(network, data)) == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_average_is_that_of_densities():
+    rng = np.random.default_rng(0)
+    values, shares = rng.normal(size=(3, 4, 5)).astype(np.float32), np.array([0.5, 0.2, 0.3])
+    expected = np.log(sum(s * np.exp(v) for s, v in zip(shares, values, strict=True)))
+    np.testing.assert_allclose(LIKELIHOOD.averaged(values, shares), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_long_observations_are_refused():
+    problem = pliant.Problem(
+        {"mu": dist.Normal(0, 1)},
+        lambda key, theta: theta["mu"] + jax.random.normal(key, (30, 5)),
+        np.zeros((6, 30, 5)),
+    )
+    with pytest.raises(ValueError, match=r"LikelihoodKL models .* got 150\. Use pliant\.RatioKL"):
+        LIKELIHOOD.init(jax.random.key(0), problem, 20)
+
+
+def test_counts_have_the_probability_of_their_cell():
+    observed = np.array([[2.0, 1.0], [0.0, 3.0], [3.0, 2.0], [1.0, 0.0], [2.0, 4.0]])
+    problem = pliant.Problem(
+        {"rate": dist.LogNormal(0.5 * np.ones(2), 0.5).to_event(1)},
+        lambda key, theta: jax.random.poisson(key, theta["rate"]) * 1.0,
+        observed,
+    )
+    state, _ = learned(LIKELIHOOD, problem)
+    assert np.all(state.counts)
+    z = problem.prior.sample(jax.random.key(9), 500)
+    distance, _ = LIKELIHOOD.distances(problem, state, z)
+    rate = np.asarray(jax.vmap(problem.prior.space.constrain)(z)["rate"])
+    exact = poisson.logpmf(observed, rate[:, None]).sum(axis=(1, 2))
+    near = exact > exact.max() - 6
+    # the flow smooths steps of a unit's width, which are coarse for rates about two
+    assert np.std((-5 * distance - exact)[near]) < 0.8
+    assert np.corrcoef(distance[near], exact[near])[0, 1] < -0.9
