@@ -17,6 +17,7 @@ ABC = {
     "pmc-abc": "PMCABC",
     "mh-abc": "MHABC",
 }
+NOT_THERE = {"metrics.json", "simulations"}  # before pliant eval, and with JAX simulators
 TINY = ["--family", "gaussian", "--n-particles", "200", "--rounds", "2", "--n-draws", "20"]
 
 

@@ -2,21 +2,96 @@
 
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
+import pliant
 from pliant._files import write_arrays, write_json
 from pliant.bench.folders import run_folder, write_grid
+from pliant.bench.results import GridResults
+from pliant.cli.grid import parse_grid
 from pliant.run.folder import FORMAT, HISTORY, METRICS, SAMPLES, snapshot_file
 from pliant.tasks import get
 
 ROUNDS = 6
+GRID = """
+[methods.PLI-MMD]
+method = "pli"
+[methods.PMC-ABC-MMD]
+method = "pmc-abc"
+[methods.APT]
+method = "apt"
+
+[[experiment]]
+name = "accuracy"
+tasks = "gaussian_location"
+n_obs = [2, 100]
+seeds = [0, 1]
+methods = ["PLI-MMD", "PMC-ABC-MMD", "APT"]
+
+[[experiment]]
+name = "accuracy"
+tasks = "furuta"
+n_obs = [5, 10]
+seeds = [0, 1]
+methods = ["PLI-MMD", "APT"]
+
+[[experiment]]
+name = "epsilon"
+tasks = "gaussian_location"
+n_obs = 100
+seeds = 0
+methods = "PLI-MMD"
+options = { epsilon = [0.5, 1.0] }
+
+[[experiment]]
+name = "snapshots"
+tasks = "furuta"
+n_obs = 100
+seeds = 0
+methods = "PLI-MMD"
+snapshots = 50
+
+[[experiment]]
+name = "partition"
+tasks = "gaussian_location"
+n_obs = [2, 100]
+seeds = 0
+methods = "PLI-MMD"
+options = { partition = [0, 5] }
+snapshots = 50
+"""
 _GOOD = {"PLI-MMD": 1.0, "PLI-W": 2.0, "PMC-ABC-MMD": 3.0, "PMC-ABC-W": 4.0, "APT": 0.5}
 
 
 @pytest.fixture(scope="session")
 def make_up():
     return _make_up
+
+
+@pytest.fixture(scope="session")
+def made_up(tmp_path_factory):
+    """The folder and the grid of all figures."""
+    out = tmp_path_factory.mktemp("made_up")
+    grid = parse_grid(GRID, "grid.toml")
+    _make_up(out, grid)
+    return out, grid
+
+
+@pytest.fixture(scope="session")
+def results(made_up):
+    return GridResults(*made_up)
+
+
+@pytest.fixture(scope="module")
+def shared_compiled_code():
+    """Worker processes find what this process, and each other, have compiled."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(pliant.__file__).parents[1]))
+        patch.setenv("JAX_COMPILATION_CACHE_DIR", jax.config.values["jax_compilation_cache_dir"])
+        patch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+        yield
 
 
 def _make_up(out: Path, grid):

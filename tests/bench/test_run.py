@@ -1,13 +1,10 @@
 """The same grid run whole, interrupted and killed, and on a cluster: the same table each time."""
 
 import json
-import multiprocessing
-import os
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import jax
 import pytest
@@ -53,22 +50,8 @@ n_obs = 1
 seeds = [0]
 methods = "PMC"
 """
-ENVIRONMENT = {
-    **os.environ,
-    "PYTHONPATH": str(Path(pliant.__file__).parents[1]),
-    "JAX_COMPILATION_CACHE_DIR": str(jax.config.values["jax_compilation_cache_dir"]),
-    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
-}
 SECONDS = 300  # of patience with a busy machine
-
-
-@pytest.fixture(scope="module", autouse=True)
-def shared_compiled_code():
-    """Workers find what this process, and each other, have compiled."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in ENVIRONMENT.items():
-            patch.setenv(name, value)
-        yield
+pytestmark = pytest.mark.usefixtures("shared_compiled_code")
 
 
 @pytest.fixture(scope="module")
@@ -199,20 +182,6 @@ def test_a_cluster_gives_the_same_table_as_one_process(whole, source, tmp_path):
         "waiting": 0,
     }
     assert table(tmp_path, source) == table(whole, source)
-
-
-def test_a_worker_that_dies_fails_its_run_and_is_replaced(source, tmp_path):
-    runs = list(read_grid(str(source)).runs)
-    with ProcessPool(tmp_path, 1) as pool:
-        run = pool.start(runs)
-        assert run is not None
-        assert pool.start(runs) is None  # the only worker is busy
-        (worker,) = multiprocessing.active_children()
-        worker.kill()
-        outcome = pool.wait(SECONDS)[0]
-        assert outcome.failed
-        assert "exit code -9" in read_error(run_folder(tmp_path, run))
-        assert pool.start(runs) is not None
 
 
 def test_two_cannot_work_in_one_folder(source, tmp_path):

@@ -1,9 +1,11 @@
-"""A problem in a file, and one run, for all tests of the command."""
+"""Problems in files, and one run, for all tests of the command."""
 
 from types import SimpleNamespace
 
 import pytest
 
+from pliant._files import write_arrays, write_json
+from pliant.run.folder import CONFIG, FORMAT, HISTORY, RESULT, SAMPLES
 from shell import TINY, pliant_command
 
 # a file of its own, so that it stays imported and is compiled once for all runs
@@ -35,6 +37,19 @@ broken = pliant.Problem(
 )
 """
 
+SLOW_MODEL = """
+import numpy as np
+import numpyro.distributions as dist
+import pliant
+
+def draw(rng, theta):
+    if theta["mu"] > 1.5:
+        raise ArithmeticError("too warm")
+    return theta["mu"] + rng.normal(size=2)
+
+problem = pliant.Problem({"mu": dist.Normal(0, 1)}, pliant.PythonSimulator(draw), [[0.5, 0.6]] * 5)
+"""
+
 
 @pytest.fixture(autouse=True)
 def _somewhere_else(tmp_path, monkeypatch):
@@ -48,6 +63,31 @@ def model(tmp_path_factory):
     path.with_name("neighbour_of_my_model.py").write_text(NEIGHBOUR)
     path.write_text(MODEL)
     return path
+
+
+@pytest.fixture
+def slow_model(tmp_path):
+    path = tmp_path / "slow_model.py"
+    path.write_text(SLOW_MODEL)
+    return path
+
+
+@pytest.fixture
+def saved_run(tmp_path):
+    """What ``pliant show`` reads of a run, made up; there is no posterior."""
+    folder = tmp_path / "saved_run"
+    folder.mkdir()
+    failure = {"kind": "timeout", "draws": 2, "message": "slow", "parameters": {"mu": 1.0}}
+    result = {
+        **{"status": "finished", "message": "1 round of 1.", "check": "All is well."},
+        **{"seed": 3, "method": {"class": "PLI"}, "failures": [failure]},
+    }
+    config = {"target": "slcp", "n_obs": 2, "changed": {"rounds": 1}, "truth": {"mu": 1.25}}
+    history = {"rounds": [{"round": 1, "kl": 0.5}]}
+    for name, data in ((RESULT, result), (CONFIG, config), (HISTORY, history)):
+        write_json(folder / name, {"format": FORMAT, **data})
+    write_arrays(folder / SAMPLES, {"mu": [1.0, 2.0]})
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ import pytest
 
 import pliant
 from pliant.cli.choices import DISCREPANCIES, FAMILIES, METHODS
-from pliant.cli.run_folder import changed_options, command_line
 from shell import ABC, method_of
 
 
@@ -38,14 +37,3 @@ def test_every_sampler_can_be_chosen(name, kind):
     assert type(method).__name__ == kind
     assert (method.rounds, method.n_particles, method.n_draws) == (50, 60, 7)
     assert method.discrepancy == pliant.Energy()
-
-
-def test_changed_options_are_written_as_python():
-    method = pliant.PLI(rounds=3, family=pliant.GaussianMixture(components=2))
-    assert changed_options(method) == {"rounds": 3, "family": "GaussianMixture(components=2)"}
-    assert changed_options(pliant.PLI()) == {}
-
-
-def test_command_line_quotes():
-    given = {"n_obs": 3, "beta": 0.5}
-    assert command_line("a b.py:p", given) == "pliant run 'a b.py:p' --n-obs 3 --beta 0.5"

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from pliant.tasks import grid, rejection
+from pliant.tasks import grid
 from pliant.tasks.grid import sample_grid
-from pliant.tasks.rejection import collect
 
 LOWER, UPPER = np.array([-8.0, -8.0]), np.array([8.0, 8.0])
 
@@ -51,20 +50,3 @@ def test_densities_that_the_grid_cannot_see_are_errors(monkeypatch):
     monkeypatch.setattr(grid, "_MOST_LEVELS", 3)
     with pytest.raises(RuntimeError, match="still varies"):
         draw(lambda t: -1e8 * np.sum(t**2, axis=1))
-
-
-def test_collect_takes_the_first_n():
-    def propose(m):
-        start = calls[-1] if calls else 0
-        calls.append(start + m)
-        numbers = np.arange(start, start + m, dtype=float)
-        return numbers[numbers % 3 == 0][:, None]
-
-    calls = []
-    np.testing.assert_array_equal(collect(propose, 500)[:, 0], 3 * np.arange(500))
-
-
-def test_collect_gives_up(monkeypatch):
-    monkeypatch.setattr(rejection, "_MOST_PROPOSALS", 1000)
-    with pytest.raises(RuntimeError, match="0 of 7 samples"):
-        collect(lambda m: np.empty((0, 2)), 7)

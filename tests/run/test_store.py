@@ -1,4 +1,4 @@
-"""Runs that are cut off anywhere and go on from their folder."""
+"""Runs that are cut off anywhere and resume from their folder."""
 
 import dataclasses
 import errno

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from pliant.cli.errors import UserError, first_line, mistakes
 from shell import assert_one_line_error, pliant_command, python
 
 pytestmark = pytest.mark.wrong_types
@@ -12,8 +13,6 @@ pytestmark = pytest.mark.wrong_types
 @pytest.mark.parametrize(
     ("args", "parts"),
     [
-        (["slpc"], ["no task 'slpc'", "Did you mean 'slcp'?", "gaussian_mixture"]),
-        (["gaussian-location"], ["Did you mean 'gaussian_location'?"]),
         (["slcp", "--family", "flow"], ["--family: expected spline-flow, gaussian or", "'flow'"]),
         (["slcp", "--discrepancy", "mdm"], ["Did you mean 'mmd'?", "sliced-wasserstein"]),
         (
@@ -48,9 +47,6 @@ pytestmark = pytest.mark.wrong_types
         (["gaussian_location", "--epsilon", "0"], ["--epsilon: expected"]),
         (["gaussian_location", "--max-seconds", "0"], ["--max-seconds: expected"]),
         (["gaussian_location", "--n-draws", "1"], ["--n-draws: MMD needs at least 2 draws"]),
-        (["gone.py:problem"], ["gone.py: there is no such file."]),
-        (["gone.py"], ["Write FILE.py:NAME."]),
-        (["gone.py:"], ["Write FILE.py:NAME."]),
     ],
 )
 def test_mistakes_on_the_command_line(args, parts, tmp_path):
@@ -61,49 +57,10 @@ def test_mistakes_on_the_command_line(args, parts, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "parts"),
-    [
-        ("nothing", ["there is no 'nothing' in it", "problem, broken"]),
-        ("problm", ["Did you mean 'problem'?"]),
-        ("number", ["expected number to be a pliant.Problem", "got int"]),
-        ("simulator", ["TypeError", "--traceback"]),
-        ("fails", [", line 15: RuntimeError: no data (--traceback"]),
-    ],
-)
-def test_mistakes_in_the_name_of_a_problem(model, name, parts):
-    assert_one_line_error(pliant_command("run", f"{model}:{name}"), "my_model.py", *parts)
-
-
-@pytest.mark.parametrize(
-    ("code", "parts"),
-    [
-        ("x = 1\nproblem = missing", ["bad.py, line 2: NameError: name 'missing' is not defined"]),
-        ("problem = (", ["bad.py, line 1: SyntaxError: '(' was never closed"]),
-        ("import sys\nsys.exit(3)", ["bad.py, line 2: SystemExit: 3"]),
-        ("import no_such_module", ["bad.py, line 1: ModuleNotFoundError"]),
-        ("import pliant\n\nproblem = pliant.Problem({}, 3, [1])", ["line 3: TypeError: prior:"]),
-    ],
-)
-def test_mistakes_inside_a_file(tmp_path, code, parts):
-    (tmp_path / "bad.py").write_text(code)
-    assert_one_line_error(pliant_command("run", "bad.py:problem"), *parts)
-
-
 def test_traceback_is_shown_on_request(tmp_path):
     (tmp_path / "bad.py").write_text("problem = missing")
     outcome = pliant_command("run", "bad.py:problem", "--traceback")
     assert isinstance(outcome.exception, NameError)
-
-
-def test_n_obs_is_for_tasks_only(model):
-    assert_one_line_error(pliant_command("run", f"{model}:problem", "--n-obs", 5), "--n-obs")
-
-
-def test_a_folder_that_cannot_be_used_is_seen_before_the_run(tmp_path):
-    (tmp_path / "file").write_text("")
-    for out in ("file", "file/deeper"):
-        assert_one_line_error(pliant_command("run", "slcp", "--out", out), "is a file")
 
 
 def test_mistakes_of_a_real_process_are_one_line():
@@ -112,3 +69,34 @@ def test_mistakes_of_a_real_process_are_one_line():
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("n_obs: expected 1.\nMore of it.", "--n-obs: expected 1."),
+        ("max_seconds: no", "--max-seconds: no"),
+        ("the seed: no", "the seed: no"),
+        ("\n  after an empty line  \n", "after an empty line"),
+        ("", "ValueError"),
+    ],
+)
+def test_the_first_line_names_the_option_of_an_argument(text, shown):
+    assert first_line(ValueError(text)) == shown
+
+
+def test_wrong_values_are_mistakes_and_other_errors_are_not():
+    with pytest.raises(UserError, match=r"^--seed: no$") as caught, mistakes():
+        raise ValueError("seed: no")
+    assert isinstance(caught.value.__cause__, ValueError)
+    with pytest.raises(ZeroDivisionError), mistakes():
+        raise ZeroDivisionError
+
+
+def test_with_traceback_the_cause_of_a_mistake_is_raised():
+    with pytest.raises(ValueError, match=r"^seed: no$"), mistakes(traceback=True):
+        raise ValueError("seed: no")
+    with pytest.raises(NameError, match="x"), mistakes(traceback=True):
+        raise UserError("in the file") from NameError("x")
+    with pytest.raises(UserError, match="of its own"), mistakes(traceback=True):
+        raise UserError("of its own")

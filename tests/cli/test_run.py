@@ -1,0 +1,218 @@
+"""Runs that finish, are interrupted or fail, and are resumed."""
+
+import json
+import platform
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pliant
+from pliant.run.folder import CONTENTS
+from shell import ABC, NOT_THERE, TINY, assert_one_line_error, pliant_command
+
+
+def test_a_run_prints_its_end(task_run):
+    lines = task_run.output.splitlines()
+    assert lines[0].startswith(
+        "gaussian_location: 20 observations, 10 parameters; 2 rounds of up to 4,000"
+    )
+    assert lines[1] == "finished: 2 rounds of 2."
+    assert re.search(r"mean +sd +5 % +50 % +95 % +truth", task_run.output)
+    assert re.search(r"theta\[9\].* -0\.3725\b", task_run.output)
+    assert re.search(r"2 rounds, [\d,]+ simulations, \d+\.\d seconds", task_run.output)
+    assert f"{task_run.folder}/" in lines
+    assert "\x1b" not in task_run.output
+
+
+def test_a_run_fills_its_folder(task_run):
+    assert {path.name for path in task_run.folder.iterdir()} == set(CONTENTS) - NOT_THERE
+    for name in ("pairs.png", "history.png"):
+        assert (task_run.folder / name).read_bytes().startswith(b"\x89PNG")
+    result = pliant.load(task_run.folder)
+    assert (result.status, result.seed, len(result.history)) == ("finished", 3, 2)
+    with np.load(task_run.folder / "samples.npz", allow_pickle=False) as samples:
+        assert samples.files == ["theta"]
+        assert samples["theta"].shape == (10_000, 10)
+        np.testing.assert_array_equal(
+            samples["theta"], result.posterior.sample(10_000, seed=3)["theta"]
+        )
+
+
+def test_config_says_how_to_repeat_the_run(task_run):
+    config = json.loads((task_run.folder / "config.json").read_text())
+    assert config["command"] == (
+        "pliant run gaussian_location --n-obs 20 --seed 3 --method pli --family gaussian "
+        "--rounds 2 --n-particles 200 --n-draws 20"
+    )
+    assert (config["target"], config["n_obs"], config["seed"]) == ("gaussian_location", 20, 3)
+    assert config["given"]["family"] == "gaussian"
+    assert "beta" not in config["given"]
+    assert config["resolved"]["beta"] == pytest.approx(0.05 / 20)
+    assert config["resolved"]["family"]["class"] == "Gaussian"
+    expected = {"rounds": 2, "n_particles": 200, "n_draws": 20, "family": "Gaussian()"}
+    assert config["changed"] == expected
+    assert config["versions"]["python"] == platform.python_version()
+    assert set(config["versions"]) >= {"pliant", "jax", "numpyro", "numpy"}
+
+
+def test_show_prints_a_run(task_run):
+    outcome = pliant_command("show", task_run.folder)
+    assert outcome.exit_code == 0
+    lines = outcome.stdout.splitlines()
+    assert lines[0] == "finished: 2 rounds of 2."
+    assert lines[1] == (
+        "gaussian_location: 20 observations, seed 3, "
+        "PLI(rounds=2, n_particles=200, n_draws=20, family=Gaussian())"
+    )
+    assert re.search(r"round +bandwidth +KL +ESS", outcome.stdout)
+    history = json.loads((task_run.folder / "history.json").read_text())["rounds"]
+    assert f"{history[1]['bandwidth']:.3g}" in outcome.stdout
+    summary = [line for line in task_run.output.splitlines() if line.startswith("theta[")]
+    assert summary == [line for line in lines if line.startswith("theta[")]
+    assert "pairs.png" in outcome.stdout
+
+
+def test_show_a_result_that_python_saved(model):
+    outcome = pliant_command("run", f"{model}:problem", *TINY, "--rounds", 1, "--out", "run")
+    assert outcome.exit_code == 0, outcome.output
+    pliant.load("run").save("saved")
+    outcome = pliant_command("show", "saved")
+    assert outcome.exit_code == 0, outcome.output
+    method = "PLI(rounds=1, n_particles=200, n_draws=20, family=Gaussian())"
+    assert outcome.stdout.splitlines()[1] == f"seed 0, {method}"
+    assert re.search(r"^mu +-?\d", outcome.stdout, re.MULTILINE)
+    assert "pairs.png" not in outcome.stdout
+
+
+def test_a_problem_in_a_file_and_its_default_folder(model, tmp_path):
+    outcome = pliant_command("run", f"{model}:make", *TINY, "--seed", 4)
+    assert outcome.exit_code == 0, outcome.output
+    folder = tmp_path / "runs" / "my_model-make-4"
+    assert {path.name for path in folder.iterdir()} == set(CONTENTS) - NOT_THERE
+    assert "truth" not in outcome.stdout
+    config = json.loads((folder / "config.json").read_text())
+    assert config["file"]["path"] == str(model)
+    assert len(config["file"]["sha256"]) == 64
+    assert config["n_obs"] == 5
+
+    (folder / "metrics.json").write_text("{}")
+    budget = ["--max-simulations", 200 * 20 + 1024]  # one round, and the pilot of the scales
+    outcome = pliant_command("run", f"{model}:make", *TINY, "--seed", 4, *budget, "--overwrite")
+    assert outcome.exit_code == 0, outcome.output
+    assert "out_of_simulations: Another round would exceed 5,024 simulations." in outcome.stdout
+    assert len(pliant.load(folder).history) == 1
+    assert not (folder / "metrics.json").exists()  # they were those of the result before
+
+
+@pytest.mark.parametrize("name", ["rejection-abc", "mh-abc"])
+def test_a_sampler_fills_its_folder(model, name):
+    kind = ABC[name]
+    options = ["--method", name, "--n-particles", 50, "--rounds", 25, "--n-draws", 5]
+    outcome = pliant_command("run", f"{model}:problem", *options, "--out", "run")
+    assert outcome.exit_code == 0, outcome.output
+    assert {path.name for path in Path("run").iterdir()} == set(CONTENTS) - NOT_THERE
+    assert type(pliant.load("run").method).__name__ == kind
+    shown = pliant_command("show", "run").stdout
+    assert f"{kind}(rounds=25, n_particles=50, n_draws=5)" in shown
+    assert re.search(r"round +bandwidth +ESS +unique +accepted +min D", shown)
+
+
+def interrupted_at(monkeypatch, call):
+    """Make Ctrl-C arrive in the given round."""
+    step, calls = pliant.PLI.step, []
+
+    def counted(self, key, problem, state):
+        calls.append(None)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return step(self, key, problem, state)
+
+    monkeypatch.setattr(pliant.PLI, "step", counted)
+
+
+def test_ctrl_c_saves_the_last_finished_round(model, monkeypatch):
+    interrupted_at(monkeypatch, 2)
+    outcome = pliant_command("run", f"{model}:problem", *TINY, "--out", "run")
+    assert outcome.exit_code == 130
+    assert "interrupted: 1 round of 2." in outcome.stdout
+    assert pliant.load("run").status == "interrupted"
+    assert len(pliant.load("run").history) == 1
+
+
+def test_ctrl_c_in_the_first_round_writes_nothing(model, monkeypatch, tmp_path):
+    interrupted_at(monkeypatch, 1)
+    outcome = pliant_command("run", f"{model}:problem", *TINY, "--out", "run")
+    assert outcome.exit_code == 130
+    assert "Interrupted before a round was finished" in outcome.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_before_the_first_round_writes_nothing(model, monkeypatch, tmp_path):
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pliant.PLI, "init", interrupted)
+    outcome = pliant_command("run", f"{model}:problem", *TINY, "--out", "run")
+    assert outcome.exit_code == 130
+    assert outcome.stderr == "Interrupted before a round was finished: nothing was written.\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failed_run_says_so_and_writes_nothing(model, tmp_path):
+    outcome = pliant_command("run", f"{model}:broken", *TINY, "--out", "run")
+    assert outcome.exit_code == 1
+    assert "failed: Only 0 of 200 parameters gave enough usable simulations." in outcome.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- runs that are resumed ----
+
+
+def test_an_interrupted_run_is_resumed(slow_model, monkeypatch, tmp_path):
+    whole = pliant_command("run", f"{slow_model}:problem", *TINY, "--out", "whole")
+    assert whole.exit_code == 0, whole.output
+    assert "exception (first at mu=" in whole.stdout
+    assert "too warm" in whole.stdout
+    with monkeypatch.context() as patch:
+        interrupted_at(patch, 2)
+        assert (
+            pliant_command("run", f"{slow_model}:problem", *TINY, "--out", "run").exit_code == 130
+        )
+    outcome = pliant_command("resume", "run")
+    assert outcome.exit_code == 0, outcome.output
+    assert "finished: 2 rounds of 2." in outcome.stdout
+    for name in ("samples.npz", "posterior.npz"):
+        with np.load(f"whole/{name}") as a, np.load(f"run/{name}") as b:
+            assert all(np.array_equal(a[part], b[part]) for part in a.files)
+    shown = pliant_command("show", "run").stdout
+    assert "too warm" in shown
+    assert "simulations" in shown
+
+
+def test_an_interrupted_first_round_of_a_slow_simulator_is_kept(slow_model, monkeypatch):
+    from pliant.simulators.python import PythonSimulator
+
+    draw = PythonSimulator.draw
+
+    def interrupted(self, *args):
+        yield from draw(self, *args)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PythonSimulator, "draw", interrupted)
+        outcome = pliant_command("run", f"{slow_model}:problem", *TINY, "--out", "run")
+    assert outcome.exit_code == 130
+    assert "Resume with: pliant resume run" in outcome.stderr
+    assert_one_line_error(pliant_command("show", "run"), "pliant resume run")
+    again = pliant_command("run", f"{slow_model}:problem", *TINY, "--out", "run")
+    assert_one_line_error(again, "not finished", "pliant resume run", "--overwrite")
+    assert pliant_command("resume", "run").exit_code == 0
+
+
+def test_resume_says_what_is_wrong_with_a_folder(tmp_path):
+    assert_one_line_error(pliant_command("resume", "nowhere"), "holds no run")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text("{}")
+    assert_one_line_error(pliant_command("resume", "run"), "no config.json", "pliant.resume")
