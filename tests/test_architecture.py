@@ -145,6 +145,13 @@ def lines(path):
     return len(path.read_text().splitlines())
 
 
+def test_every_module_has_its_own_test_file():
+    tests = ROOT.parent.parent / "tests"
+    modules = [Path(name) for name in FILES if not Path(name).name.startswith("__")]
+    files = [m.with_name(f"test_{m.stem.lstrip('_')}.py").as_posix() for m in modules]
+    assert [name for name in files if not (tests / name).is_file()] == []
+
+
 FOUND_BY = {  # a thing that people look for, and a word that stands where it is
     "the trust region's dual": "dual",
     "the U-statistic": "u_statistic",
