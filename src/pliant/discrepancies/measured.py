@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Array, Float, Key, PyTree
+from jaxtyping import Array, Float, Int, Key, PyTree
 
 from pliant._devices import share_out
 from pliant.discrepancies.base import (
@@ -27,7 +27,7 @@ from pliant.discrepancies.base import (
 )
 from pliant.problem.problem import Problem
 from pliant.problem.scale import feature_divisors, pilot_simulations
-from pliant.problem.sets import simulate_chunks
+from pliant.problem.sets import Chunk, simulate_chunks
 
 Distances = tuple[Float[Array, " K"], dict[str, Array]]
 
@@ -205,47 +205,58 @@ def measure_parameters(
         options: The number of draws, and what else is wanted.
         with_noise: Whether the noise of the distances is estimated.
     """
-    found: dict[str, list[np.ndarray]] = {}
-
-    def note(name: str, values: Any) -> None:
-        found.setdefault(name, []).append(np.asarray(values))
-
-    n_draws, discrepancy = options.n_draws, state.discrepancy
-    split = _SPLIT if with_noise and n_draws >= max(2, 2 * discrepancy.min_draws) else 0
-    sets = simulate_chunks(
-        jax.random.fold_in(key, 0), problem, z, n_draws, chunk_size=options.chunk_size
+    key = jax.random.fold_in(key, 0)
+    chunks = simulate_chunks(key, problem, z, options.n_draws, chunk_size=options.chunk_size)
+    parts = [_measure_chunk(problem, state, chunk, options, with_noise) for chunk in chunks]
+    whole: _Part = jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
+    noise = _squared_errors(
+        whole.distance[: len(whole.first_half)], whole.first_half, whole.second_half
     )
-    for start, count, _, x, ok in sets:
-        distance, counts = _measure(state, x, ok)
-        note("distance", np.asarray(distance, np.float64)[:count])
-        note("usable", np.asarray(ok)[:count].sum(axis=1))
-        for name, values in counts.items():
-            note(f"sum {name}", np.asarray(values)[:count])
-        if options.log_partition is not None:
-            note("log_partition", options.log_partition(x, ok)[:count])
-        if (some := min(count, split - start)) > 0:
-            for half, rows in enumerate(_halves(n_draws)):
-                part, _ = _measure(state, x[:some, rows], ok[:some, rows])
-                note(f"half {half}", np.asarray(part, np.float64))
-        some = min(count, _INFLUENCED - start) if options.influences else 0
-        if some > 0 and isinstance(discrepancy, AbstractWeighableDiscrepancy):
-            influences = discrepancy.influences(state.prepared, x[:some], ok[:some])
-            note("influences", np.asarray(influences, np.float64))
+    usable = float(whole.usable.sum() / (len(z) * options.n_draws))
+    row = distance_columns(whole.distance, noise, usable)
+    if np.any(np.isfinite(whole.distance)):
+        row |= state.discrepancy.columns
+    row |= {name: int(values.sum()) for name, values in whole.counts.items()}
+    return Measurement(whole.distance, whole.log_partition, whole.influences, row)
 
-    whole = {name: np.concatenate(parts) for name, parts in found.items()}
-    distance, noise = whole["distance"], np.zeros(0)
-    if "half 0" in whole:
-        a, b = whole["half 0"], whole["half 1"]
-        noise = _squared_errors(distance[: len(a)], a, b)
-    usable = float(whole["usable"].sum() / (len(z) * n_draws))
-    row = distance_columns(distance, noise, usable)
-    row |= discrepancy.columns if np.any(np.isfinite(distance)) else {}
-    row |= {n.removeprefix("sum "): int(v.sum()) for n, v in whole.items() if n[:4] == "sum "}
-    return Measurement(
-        distance=distance,
-        log_partition=whole.get("log_partition", np.zeros(len(z))),
-        influences=whole.get("influences", np.zeros((0, problem.n_obs))),
-        row=row,
+
+class _Part(NamedTuple):
+    """What is known of a chunk of C parameters."""
+
+    distance: Float[np.ndarray, " C"]
+    usable: Int[np.ndarray, " C"]
+    """The number of usable draws."""
+    first_half: Float[np.ndarray, " S"]
+    """Distances of the first half of the draws, for the first parameters of the round."""
+    second_half: Float[np.ndarray, " S"]
+    log_partition: Float[np.ndarray, " C"]
+    influences: Float[np.ndarray, "I N"]
+    counts: dict[str, np.ndarray]
+
+
+def _measure_chunk(
+    problem: Problem, state: MeasuredState, chunk: Chunk, options: RoundOptions, with_noise: bool
+) -> _Part:
+    start, n, _, x, ok = chunk
+    discrepancy, half = state.discrepancy, options.n_draws // 2
+    distance, counts = _measure(state, x, ok)
+    first, second, influences = np.zeros(0), np.zeros(0), np.zeros((0, problem.n_obs))
+    split = min(n, _SPLIT - start)
+    if with_noise and split > 0 and half >= max(1, discrepancy.min_draws):
+        first, _ = _measure(state, x[:split, :half], ok[:split, :half])
+        second, _ = _measure(state, x[:split, half : 2 * half], ok[:split, half : 2 * half])
+    some = min(n, _INFLUENCED - start) if options.influences else 0
+    if some > 0 and isinstance(discrepancy, AbstractWeighableDiscrepancy):
+        influences = discrepancy.influences(state.prepared, x[:some], ok[:some])
+    log_partition = np.zeros(n) if options.log_partition is None else options.log_partition(x, ok)
+    return _Part(
+        distance=np.asarray(distance, np.float64)[:n],
+        usable=np.asarray(ok)[:n].sum(axis=1),
+        first_half=np.asarray(first, np.float64),
+        second_half=np.asarray(second, np.float64),
+        log_partition=log_partition[:n],
+        influences=np.asarray(influences, np.float64),
+        counts={name: np.asarray(values)[:n] for name, values in counts.items()},
     )
 
 
@@ -258,11 +269,6 @@ def _measure(state: MeasuredState, x: Sets, ok: Mask) -> Distances:
         return state.discrepancy.measure(state.prepared, *sets)
 
     return share_out(measure, (x, ok), arrays)
-
-
-def _halves(n_draws: int) -> tuple[slice, slice]:
-    half = n_draws // 2
-    return slice(0, half), slice(half, 2 * half)
 
 
 def _squared_errors(
