@@ -37,9 +37,14 @@ def check_seed(name: str, value: Any) -> int:
 
 
 def check_real(
-    name: str, value: Any, *, above: float = -math.inf, below: float = math.inf
+    name: str,
+    value: Any,
+    *,
+    above: float = -math.inf,
+    below: float = math.inf,
+    at_most: float = math.inf,
 ) -> float:
-    """``value`` as a finite ``float`` strictly between ``above`` and ``below``.
+    """``value`` as a finite ``float``, strictly between ``above`` and ``below``, up to ``at_most``.
 
     Raises:
         TypeError: If it is not a real number.
@@ -51,10 +56,9 @@ def check_real(
         number = float(value)
     except OverflowError:  # an integer that no float can hold
         number = math.inf
-    if not (math.isfinite(number) and above < number < below):
-        bounds = [f"above {above:g}"] * (above > -math.inf) + [f"below {below:g}"] * (
-            below < math.inf
-        )
+    if not (math.isfinite(number) and above < number < below and number <= at_most):
+        limits = {"above": above, "below": below, "of at most": at_most}
+        bounds = [f"{word} {limit:g}" for word, limit in limits.items() if math.isfinite(limit)]
         wanted = " and ".join(["a finite number", *bounds])
         raise ValueError(f"{name}: expected {wanted}, got {value!r}.")
     return number

@@ -4,6 +4,8 @@ import abc
 from typing import Any
 
 import equinox as eqx
+import jax
+import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pliant.densities.training import Training
@@ -24,6 +26,12 @@ class AbstractDensity(eqx.Module):
     @abc.abstractmethod
     def log_prob(self, z: Float[Array, "n dim"]) -> Float[Array, " n"]:
         """Log densities of ``n`` points."""
+
+
+def is_finite(density: AbstractDensity) -> bool:
+    """Whether every parameter of the density is finite."""
+    leaves = jax.tree.leaves(eqx.filter(density, eqx.is_inexact_array))
+    return all(np.all(np.isfinite(leaf)) for leaf in leaves)
 
 
 class AbstractModel(AbstractDensity):

@@ -22,10 +22,12 @@ class GaussianHead(eqx.Module):
     mlp: eqx.nn.MLP
     linear: eqx.nn.Linear
 
-    def __init__(self, key: Key[Array, ""], *, dim: int, condition_dim: int, width: int):
+    def __init__(
+        self, key: Key[Array, ""], *, dim: int, condition_dim: int, width: int, depth: int
+    ):
         mlp_key, linear_key = jax.random.split(key)
         outputs = 2 * dim + (dim * (dim - 1) // 2 if dim <= _FULL else 0)
-        mlp = eqx.nn.MLP(condition_dim, outputs, width, 2, jax.nn.silu, key=mlp_key)
+        mlp = eqx.nn.MLP(condition_dim, outputs, width, depth, jax.nn.silu, key=mlp_key)
         self.mlp = eqx.tree_at(
             lambda mlp: (mlp.layers[-1].weight, mlp.layers[-1].bias), mlp, replace_fn=jnp.zeros_like
         )
@@ -72,7 +74,8 @@ class ConditionalFlow(eqx.Module):
         condition_dim: The length of the condition.
         layers: Coupling layers; none for a Gaussian.
         bins: Bins of each spline.
-        width: Units in each of the two hidden layers of every network.
+        width: Units in each hidden layer of every network.
+        depth: Hidden layers of every network.
     """
 
     head: GaussianHead
@@ -88,9 +91,12 @@ class ConditionalFlow(eqx.Module):
         layers: int,
         bins: int,
         width: int,
+        depth: int = 2,
     ):
         head_key, flow_key = jax.random.split(key)
-        self.head = GaussianHead(head_key, dim=dim, condition_dim=condition_dim, width=width)
+        self.head = GaussianHead(
+            head_key, dim=dim, condition_dim=condition_dim, width=width, depth=depth
+        )
         self.flow = CouplingFlow(
             flow_key,
             dim=dim,
@@ -98,6 +104,7 @@ class ConditionalFlow(eqx.Module):
             layers=layers,
             bins=bins,
             width=width,
+            depth=depth,
         )
         self.dim = dim
 

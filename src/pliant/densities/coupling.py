@@ -30,14 +30,16 @@ class CouplingFlow(eqx.Module):
         condition_dim: The length of the vector that the bijection is conditioned on.
         layers: Coupling layers.
         bins: Bins of each spline.
-        width: Units in each of the two hidden layers.
+        width: Units in each hidden layer.
+        depth: Hidden layers of each network.
         interval: Splines act on [-interval, interval] and are the identity outside.
     """
 
     hidden_1: Float[Array, "layers width inputs"]
     bias_1: Float[Array, "layers width 1"]
-    hidden_2: Float[Array, "layers width width"]
-    bias_2: Float[Array, "layers width 1"]
+    hidden: Float[Array, "layers more width width"]
+    """Of the hidden layers after the first."""
+    bias: Float[Array, "layers more width 1"]
     last: Float[Array, "layers outputs width"]
     bias_last: Float[Array, "layers outputs 1"]
     dim: int = eqx.field(static=True)
@@ -53,6 +55,7 @@ class CouplingFlow(eqx.Module):
         layers: int = 5,
         bins: int = 10,
         width: int = 50,
+        depth: int = 2,
         interval: float = 5.0,
     ):
         kept = dim // 2
@@ -61,8 +64,8 @@ class CouplingFlow(eqx.Module):
         key_1, key_2 = jax.random.split(key)
         self.hidden_1 = _uniform(key_1, (layers, width, inputs), inputs)
         self.bias_1 = jnp.zeros((layers, width, 1))
-        self.hidden_2 = _uniform(key_2, (layers, width, width), width)
-        self.bias_2 = jnp.zeros((layers, width, 1))
+        self.hidden = _uniform(key_2, (layers, depth - 1, width, width), width)
+        self.bias = jnp.zeros((layers, depth - 1, width, 1))
         self.last = jnp.zeros((layers, outputs, width))
         self.bias_last = jnp.zeros((layers, outputs, 1))
         self.dim = dim
@@ -106,8 +109,8 @@ class CouplingFlow(eqx.Module):
         return (
             self.hidden_1,
             self.bias_1,
-            self.hidden_2,
-            self.bias_2,
+            self.hidden,
+            self.bias,
             self.last,
             self.bias_last,
         )
@@ -115,10 +118,11 @@ class CouplingFlow(eqx.Module):
     def _knots(
         self, weights: tuple[Array, ...], kept: Float[Array, "kept B"], condition: Array | None
     ) -> tuple[Array, Array, Array]:
-        hidden_1, bias_1, hidden_2, bias_2, last, bias_last = weights
+        hidden_1, bias_1, hidden, bias, last, bias_last = weights
         inputs = kept if condition is None else jnp.concatenate([kept, condition])
         h = jax.nn.relu(hidden_1 @ inputs + bias_1)
-        h = jax.nn.relu(hidden_2 @ h + bias_2)
+        for own_hidden, own_bias in zip(hidden, bias, strict=True):
+            h = jax.nn.relu(own_hidden @ h + own_bias)
         raw = (last @ h + bias_last).reshape(3 * self.bins - 1, self.dim - self.dim // 2, -1)
         widths = _partition(raw[: self.bins], self.interval)
         heights = _partition(raw[self.bins : 2 * self.bins], self.interval)

@@ -1,4 +1,4 @@
-"""Gradient training with early stopping: held-out loss, decaying rate, clipping."""
+"""Gradient training: Adam with a decaying rate, clipping, averaging and early stopping."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -9,11 +9,9 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Key
 
-from pliant._checks import check_integer, check_real
+from pliant._checks import check_instance, check_integer, check_real
 
 Model = TypeVar("Model")
-
-_AVERAGING = 0.02  # the weight of the newest iterate in the running average
 
 
 class Training(eqx.Module):
@@ -21,27 +19,54 @@ class Training(eqx.Module):
 
     The average over some fifty steps has far less of the minibatches' noise than the last
     iterate; without it, the shares of a posterior's modes drift from round to round.
+    ``Training.plain`` is Adam alone, as in the paper.
 
     Args:
         steps: The maximum number of gradient steps.
-        rate: The initial learning rate of Adam; it decays to a hundredth along a cosine.
-        clip: The maximum global norm of a gradient.
+        rate: The initial learning rate of Adam.
+        decay: The share of ``rate`` that is left after the last step, along a cosine; 1 keeps the
+            rate constant.
+        clip: The maximum global norm of a gradient; None for no limit.
+        averaging: The weight of the newest iterate in the running average; 1 for no average.
         every: Steps between two evaluations of the held-out loss.
         patience: Evaluations without improvement after which training stops.
+        selection: Whether the result is the model with the lowest held-out loss, and training
+            stops when that no longer falls. Otherwise every step is made and the last model is
+            the result; ``SplineFlow`` and ``APT`` then hold no sample out.
     """
 
     steps: int = eqx.field(static=True, default=400)
     rate: float = eqx.field(static=True, default=1e-3)
-    clip: float = eqx.field(static=True, default=5.0)
+    decay: float = eqx.field(static=True, default=0.01)
+    clip: float | None = eqx.field(static=True, default=5.0)
+    averaging: float = eqx.field(static=True, default=0.02)
     every: int = eqx.field(static=True, default=50)
     patience: int = eqx.field(static=True, default=3)
+    selection: bool = eqx.field(static=True, default=True)
 
     def __check_init__(self):
         check_integer("steps", self.steps, at_least=1)
         check_real("rate", self.rate, above=0)
-        check_real("clip", self.clip, above=0)
+        check_real("decay", self.decay, above=0, at_most=1)
+        if self.clip is not None:
+            check_real("clip", self.clip, above=0)
+        check_real("averaging", self.averaging, above=0, at_most=1)
         check_integer("every", self.every, at_least=1)
         check_integer("patience", self.patience, at_least=1)
+        check_instance("selection", self.selection, bool, "True")
+
+    @classmethod
+    def plain(cls, *, steps: int, rate: float) -> "Training":
+        """Adam at a constant rate for a fixed number of steps, and nothing else."""
+        return cls(
+            steps=steps,
+            rate=rate,
+            decay=1.0,
+            clip=None,
+            averaging=1.0,
+            every=min(steps, 1000),
+            selection=False,
+        )
 
 
 class _TrainingState(eqx.Module):
@@ -60,7 +85,7 @@ def train(
     model: Model,
     data: Any,
     loss: Callable[[Model, Any, Key[Array, ""]], Float[Array, ""]],
-    held_out_loss: Callable[[Model, Any], Float[Array, ""]],
+    held_out_loss: Callable[[Model, Any], Float[Array, ""]] | None,
     training: Training,
 ) -> tuple[Model, dict[str, Array]]:
     """Minimise ``loss(model, data, key)`` over the model's arrays.
@@ -71,15 +96,26 @@ def train(
     All steps run in one loop, whose arrays XLA updates in place. The model is not donated, because
     the previous round's model stays in use; donating would save 0.14 of 2.7 MiB and no time.
 
+    Args:
+        key: For the minibatches.
+        model: Where to start.
+        data: The samples, as the losses expect them.
+        loss: What is minimised; it draws its own minibatch.
+        held_out_loss: The loss on samples that are not trained on; None if there are none.
+        training: Steps, rate and early stopping.
+
     Returns:
-        The averaged model at its best held-out loss, and ``fit_steps`` and ``held_out``.
+        The averaged model, at its best held-out loss if ``training.selection``; and ``fit_steps``
+        and, where there are held-out samples, their loss ``held_out``.
     """
     params, static = eqx.partition(model, eqx.is_inexact_array)
     checks = max(1, training.steps // training.every)
-    schedule = optax.cosine_decay_schedule(training.rate, checks * training.every, alpha=0.01)
-    optimiser = optax.chain(optax.clip_by_global_norm(training.clip), optax.adam(schedule))
+    select = training.selection and held_out_loss is not None
+    optimiser = _optimiser(training, checks * training.every)
 
     def held_out(params: Any) -> Float[Array, ""]:
+        if held_out_loss is None:
+            return jnp.zeros(())
         return held_out_loss(eqx.combine(params, static), data)
 
     def step(carry: tuple[Any, Any, Any], key: Key[Array, ""]) -> tuple[Any, None]:
@@ -87,14 +123,14 @@ def train(
         gradient = jax.grad(lambda p: loss(eqx.combine(p, static), data, key))(params)
         updates, state = optimiser.update(gradient, state, params)
         params = optax.apply_updates(params, updates)
-        return (params, state, optax.incremental_update(params, average, _AVERAGING)), None
+        return (params, state, optax.incremental_update(params, average, training.averaging)), None
 
     def check(progress: _TrainingState) -> _TrainingState:
         keys = jax.random.split(jax.random.fold_in(key, progress.check), training.every)
         start = (progress.params, progress.optimiser, progress.average)
         (params, state, average), _ = jax.lax.scan(step, start, keys)
         now = held_out(average)
-        better = now < progress.best_loss
+        better = now < progress.best_loss if select else jnp.asarray(True)
         best = jax.tree.map(lambda new, old: jnp.where(better, new, old), average, progress.best)
         return _TrainingState(
             params=params,
@@ -120,5 +156,15 @@ def train(
         last_gain=jnp.array(-1),
     )
     end = jax.lax.while_loop(unfinished, check, start)
-    info = {"fit_steps": end.check * training.every, "held_out": end.best_loss}
+    info = {"fit_steps": end.check * training.every}
+    if held_out_loss is not None:
+        info["held_out"] = end.best_loss
     return eqx.combine(end.best, static), info
+
+
+def _optimiser(training: Training, steps: int) -> optax.GradientTransformation:
+    schedule = optax.cosine_decay_schedule(training.rate, steps, alpha=training.decay)
+    adam = optax.adam(schedule)
+    if training.clip is None:
+        return adam
+    return optax.chain(optax.clip_by_global_norm(training.clip), adam)

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-FORMAT = 2
+FORMAT = 3
 """The version of the format of all these files."""
 
 RUN, ROUNDS, SIMULATIONS = "run.json", "rounds", "simulations"

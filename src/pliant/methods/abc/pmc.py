@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -48,7 +49,7 @@ class PMCABC(AbstractABC):
             twice their weighted covariance, so that ``q(theta) = sum_j w_j K(theta_j, theta)``.
         tolerance: The bandwidth at which the run ends; None for none.
         min_acceptance: The run ends when no more than this share of the new particles comes
-            within the last bandwidth.
+            within the last bandwidth; None never ends it.
         chunk_size: Parameters that are simulated at a time; None to bound the memory. It
             does not change the result.
     """
@@ -60,7 +61,7 @@ class PMCABC(AbstractABC):
     alpha: float = eqx.field(static=True, default=0.5)
     perturbation: GaussianMixture | None = GaussianMixture(components=5, starts=1)
     tolerance: float | None = eqx.field(static=True, default=None)
-    min_acceptance: float = eqx.field(static=True, default=0.015)
+    min_acceptance: float | None = eqx.field(static=True, default=0.015)
     chunk_size: int | None = eqx.field(static=True, default=None)
 
     def __check_init__(self):
@@ -70,7 +71,27 @@ class PMCABC(AbstractABC):
             check_instance("perturbation", self.perturbation, GaussianMixture, example)
         if self.tolerance is not None:
             check_real("tolerance", self.tolerance, above=0)
-        check_real("min_acceptance", self.min_acceptance, above=0, below=1)
+        if self.min_acceptance is not None:
+            check_real("min_acceptance", self.min_acceptance, above=0, below=1)
+
+    @classmethod
+    def paper(cls, **options: Any) -> "PMCABC":
+        """The settings of the paper's experiments (Table C.3): 200 rounds, alpha = 0.1, M = N.
+
+        MMD is exact for every N. A single observation needs ``discrepancy=pliant.Euclidean()``.
+
+        Args:
+            **options: Anything that PMCABC takes, in place of the paper's setting.
+        """
+        settings = {
+            "rounds": 200,
+            "n_particles": 1000,
+            "discrepancy": MMD(most_partners=None),
+            "alpha": 0.1,
+            "perturbation": GaussianMixture(components=5, starts=1),
+            "min_acceptance": None,
+        }
+        return cls(**{**settings, **options})
 
     @property
     def n_kept(self) -> int:
@@ -103,7 +124,7 @@ class PMCABC(AbstractABC):
         stop = None
         if self.tolerance is not None and best.bandwidth <= self.tolerance:
             stop = tolerance_reached(self.tolerance)
-        elif acceptance <= self.min_acceptance:
+        elif self.min_acceptance is not None and acceptance <= self.min_acceptance:
             remedy = "To continue, lower min_acceptance."
             stop = too_few_accepted(acceptance, self.min_acceptance, remedy)
         return Outcome(state, row, cost, stop)
