@@ -36,6 +36,13 @@ def test_other_settings_are_another_run(change):
     assert dataclasses.replace(RUN, **change).name != RUN.name
 
 
+def test_tables_and_lists_are_words_of_a_name_and_cut():
+    varied = {"family": {"name": "gaussian", "weights": [1.0, 2.5]}, "kernel": {"a": "b" * 100}}
+    name = dataclasses.replace(RUN, varied=varied).name
+    assert name.startswith("accuracy-slcp-PLI-n2-seed0-familynamegaussian_weights1.0_2.5-kernelab")
+    assert len(name) < 130
+
+
 def test_settings_are_json_data_and_leave_the_method_out():
     assert json.loads(json.dumps(RUN.settings)) == RUN.settings
     assert "built_method" not in RUN.settings

@@ -1,9 +1,11 @@
 """Names on the command line become the objects that they name."""
 
+from pkgutil import resolve_name
+
 import pytest
 
 import pliant
-from pliant.cli.choices import DISCREPANCIES, FAMILIES, METHODS
+from pliant.cli.choices import DISCREPANCIES, FAMILIES, METHODS, PARTS
 from shell import ABC, method_of
 
 
@@ -28,7 +30,22 @@ def test_options_reach_the_method():
     assert method_of("pli-accurate", rounds=3) == pliant.PLI.accurate(rounds=3)
     assert method_of("apt", rounds=3) == pliant.APT(rounds=3)
     assert method_of("apt-paper") == pliant.APT.paper()
-    assert set(METHODS) == {"pli", "pli-accurate", "pli-paper", *ABC, "apt", "apt-paper"}
+    assert method_of("pmc-abc-paper", rounds=3) == pliant.PMCABC.paper(rounds=3)
+    papers = {"pli-paper", "pmc-abc-paper", "apt-paper"}
+    assert set(METHODS) == {"pli", "pli-accurate", *ABC, "apt", *papers}
+
+
+def test_options_are_checked_together():
+    """Also where the method's own part would not go with the others."""
+    calibrated = method_of("pli-accurate", discrepancy="energy", beta="calibrated")
+    assert calibrated == pliant.PLI(discrepancy=pliant.Energy(), beta="calibrated")
+
+
+@pytest.mark.parametrize("names", PARTS.values())
+def test_every_name_is_that_of_its_class(names):
+    for name, path in names.items():
+        kind = resolve_name(path).__name__.lower().removesuffix("kernel")
+        assert kind == name.replace("-", "")
 
 
 @pytest.mark.parametrize(("name", "kind"), ABC.items())

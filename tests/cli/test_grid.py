@@ -1,3 +1,4 @@
+import dataclasses
 import hashlib
 import re
 from pathlib import Path
@@ -7,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import pliant
-from pliant.cli import app
+from pliant.cli import app, grid
 from pliant.cli.choices import METHODS
 from pliant.cli.grid import parse_grid, read_grid, shipped
 from pliant.cli.grid_values import GridError
@@ -120,17 +121,19 @@ TYPOS = {
     ),
     "alpha = 0.2": (
         "epsilon = 0.2",
-        "methods.ABC.epsilon: expected one of the keys method, when, discrepancy, rounds, "
-        "n_particles, n_draws, alpha (pmc-abc), got 'epsilon'.",
+        "methods.ABC.epsilon: expected one of the keys method, when, rounds, n_particles, "
+        "n_draws, discrepancy, alpha, perturbation, tolerance, min_acceptance, chunk_size "
+        "(pmc-abc), got 'epsilon'.",
     ),
     "n_particles = 200": (
         'n_particles = "200"',
-        "methods.PLI.n_particles: expected an integer of at least 1, got '200'.",
+        "methods.PLI.n_particles: expected an integer or \"none\", got '200'.",
     ),
     "n_particles = 50": (
         "n_parms = 50",
-        "methods.PLI.when 1.n_parms: expected one of the keys task, n_obs, discrepancy, family, "
-        "rounds, n_particles, n_draws, partition, beta, epsilon (pli), got 'n_parms'. "
+        "methods.PLI.when 1.n_parms: expected one of the keys task, n_obs, rounds, "
+        "n_particles, n_draws, discrepancy, family, schedule, kernel, beta, projection, partition, "
+        "noise_limit, reuse, chunk_size, epsilon (pli), got 'n_parms'. "
         "Did you mean 'n_particles'?",
     ),
     "n_obs = [2, 100]": (
@@ -176,14 +179,159 @@ def test_a_value_out_of_range_is_found_before_anything_runs():
 
 
 def test_a_value_out_of_range_in_an_experiment_is_found_there():
-    with pytest.raises(GridError, match=r"^grid.toml: experiment second.options.epsilon: expected"):
+    with pytest.raises(GridError, match=r"^grid.toml: experiment 2.options.epsilon: expected"):
         parse_grid(GRID.replace("[0.5, 1.0]", "[0.5, -1.0]"), "grid.toml")
+
+
+NESTED = """
+[methods.PLI]
+method = "pli"
+n_draws = "none"
+discrepancy = { name = "mmd", most_partners = "none", lengthscales = [1, 10.0] }
+family = { layers = 3, training = { steps = 50 } }
+
+[[methods.PLI.when]]
+n_obs = 100
+family = { width = 20, training = { rate = 0.01 } }
+discrepancy = "wasserstein"
+
+[[experiment]]
+name = "nested"
+tasks = "slcp"
+n_obs = [2, 100]
+seeds = 0
+methods = "PLI"
+options = { schedule = { path = "paper" }, epsilon = [0.5, 1], family = { bins = 6 } }
+"""
+
+
+def test_tables_inside_tables_reach_the_method_and_the_last_wins():
+    few, _, many, _ = (run.built_method for run in parse_grid(NESTED, "grid.toml").runs)
+    schedule = pliant.TrustRegion(epsilon=0.5, path="paper")
+    training = pliant.SplineFlow().training
+    assert few == pliant.PLI(
+        discrepancy=pliant.MMD(lengthscales=(1.0, 10.0), most_partners=None),
+        family=pliant.SplineFlow(
+            layers=3, bins=6, training=dataclasses.replace(training, steps=50)
+        ),
+        schedule=schedule,
+    )
+    assert many == pliant.PLI(
+        discrepancy=pliant.Wasserstein(),
+        family=pliant.SplineFlow(
+            layers=3,
+            bins=6,
+            width=20,
+            training=dataclasses.replace(training, steps=50, rate=0.01),
+        ),
+        schedule=schedule,
+    )
+
+
+def test_a_shorthand_beside_a_table_is_varied_by_its_own_name():
+    runs = parse_grid(NESTED, "grid.toml").runs
+    assert [run.varied for run in runs] == [{"epsilon": 0.5}, {"epsilon": 1}] * 2
+    assert runs[1].options["schedule"] == {"path": "paper", "epsilon": 1}
+    methods: list[Any] = [run.built_method for run in runs]
+    assert [method.schedule.epsilon for method in methods] == [0.5, 1.0] * 2
+
+
+NESTED_TYPOS = {
+    "steps = 50": (
+        "stps = 50",
+        "methods.PLI.family.training.stps: expected one of the keys steps, rate, ",
+        "(Training), got 'stps'. Did you mean 'steps'?",
+    ),
+    "layers = 3": (
+        "layers = 0",
+        "methods.PLI.family.layers: expected an integer of at least 1, ",
+        "got 0.",
+    ),
+    "width = 20": (
+        'width = "none"',
+        "methods.PLI.when 1.family.width: expected an integer, ",
+        "got 'none'.",
+    ),
+    "rate = 0.01": (
+        "rate = -1.0",
+        "methods.PLI.when 1.family.training.rate: expected a finite number and above 0, ",
+        "got -1.0.",
+    ),
+    "bins = 6": (
+        "components = 6",
+        "experiment 1.options.family.components: expected one of the keys name, layers, ",
+        "(spline-flow), got 'components'.",
+    ),
+    "epsilon = [0.5, 1]": (
+        "epsilon = [0.5, -1]",
+        "experiment 1.options.epsilon: expected a finite number and above 0, ",
+        "got -1.0.",
+    ),
+    'name = "mmd"': (
+        'name = "mdm"',
+        "methods.PLI.discrepancy.name: expected mmd, random-feature-mmd, ",
+        "got 'mdm'. Did you mean 'mmd'?",
+    ),
+    "lengthscales = [1, 10.0]": (
+        "lengthscales = [1, -10.0]",
+        "methods.PLI.discrepancy.lengthscales[1]: expected a finite number and above ",
+        "got -10.0.",
+    ),
+    'path = "paper"': (
+        "epsilon = 2.0",
+        "experiment 1.options.epsilon: schedule.epsilon is given too",
+        "keep one.",
+    ),
+    'n_draws = "none"': (
+        "beta = 0.5\nrounds = [3]",
+        "methods.PLI.rounds: expected an integer, ",
+        "got [3].",
+    ),
+}
+
+
+@pytest.mark.parametrize("right", NESTED_TYPOS)
+def test_a_mistake_inside_a_table_is_found_where_it_stands(right):
+    wrong, start, end = NESTED_TYPOS[right]
+    assert NESTED.count(right) == 1
+    with pytest.raises(GridError) as caught:
+        parse_grid(NESTED.replace(right, wrong), "grid.toml")
+    assert str(caught.value).startswith(f"grid.toml: {start}")
+    assert str(caught.value).endswith(end)
+
+
+def test_parts_are_varied_by_name_and_by_table():
+    options = 'options = { discrepancy = ["energy", { name = "mmd", most_partners = 7 }] }'
+    text = NESTED[: NESTED.index("options = ")] + options
+    runs = [run for run in parse_grid(text, "grid.toml").runs if run.n_obs == 100]
+    methods: list[Any] = [run.built_method for run in runs]
+    assert methods[0].discrepancy == pliant.Energy()
+    assert methods[1].discrepancy == dataclasses.replace(pliant.PLI().discrepancy, most_partners=7)
+    assert "-discrepancyenergy-" in runs[0].name
+    assert "-discrepancynamemmd_most_partners7-" in runs[1].name
+
+
+def test_one_way_of_writing_is_one_run():
+    """Names of runs do not depend on how the same options are written."""
+
+    def names_with(options):
+        text = NESTED[: NESTED.index("options = ")] + f"options = {options}"
+        return [run.name for run in parse_grid(text, "grid.toml").runs]
+
+    table = '{ schedule = { epsilon = 0.5 }, partition = { n_sets = 5 }, kernel = "gaussian" }'
+    word = '{ epsilon = 0.5, partition = 5, kernel = { name = "gaussian" } }'
+    assert names_with(table) == names_with(word)
 
 
 def test_the_grid_in_the_documentation_is_one():
     page = Path(__file__).parents[2] / "docs" / "experiments.md"
     (text,) = re.findall(r"```toml\n(.*?)```", page.read_text(), re.DOTALL)
     assert len(parse_grid(text, "page").runs) == 2 * 2 * 3 + 3
+
+
+def test_the_grid_in_the_docstring_is_one():
+    (text,) = re.findall(r"```toml\n(.*?)```", grid.__doc__ or "", re.DOTALL)
+    assert len(parse_grid(text, "docstring").runs) == 2 * 2 * 2 * 2
 
 
 def test_what_is_no_toml_is_one_line():

@@ -2,17 +2,7 @@
 
 import pytest
 
-from pliant.cli.choices import METHODS
-from pliant.cli.grid_values import (
-    GridError,
-    Place,
-    boolean,
-    each,
-    integer,
-    name_of,
-    options_of,
-    table,
-)
+from pliant.cli.grid_values import GridError, Place, boolean, each, integer, name_of, table
 
 PLACE = Place("grid.toml") / "methods" / "PLI"
 
@@ -54,11 +44,3 @@ def test_a_table_has_the_needed_keys_and_only_checked_ones():
         table(PLACE, {"round": 3}, checks, of=" (pli)")
     with pytest.raises(GridError, match="expected a table, got 3"):
         table(PLACE, 3, checks)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_a_method_has_its_own_options_only(method):
-    names = set(options_of(method))
-    assert names >= {"rounds", "n_particles"}
-    assert ("beta" in names) == ("epsilon" in names) == method.startswith("pli")
-    assert ("discrepancy" in names) == (not method.startswith("apt"))

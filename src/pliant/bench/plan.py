@@ -10,6 +10,7 @@ from typing import Any
 from pliant.methods.base import AbstractMethod
 
 _DIGITS = 6
+_LONGEST = 40  # characters of a table or a list in a name
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,19 @@ class Run:
         text = json.dumps(self.settings, sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
         words = [self.experiment, self.task, self.method, f"n{self.n_obs}", f"seed{self.seed}"]
-        words += [f"{key}{value}" for key, value in self.varied.items()]
+        words += [f"{key}{_word(value)}" for key, value in self.varied.items()]
         return "-".join([*words, digest])
+
+
+def _word(value: Any) -> str:
+    """A value of an option for a file's name; the digest tells long ones apart."""
+    if isinstance(value, dict):
+        parts = [f"{key}{_word(entry)}" for key, entry in value.items()]
+    elif isinstance(value, list | tuple):
+        parts = [_word(entry) for entry in value]
+    else:
+        return str(value)
+    return "_".join(parts)[:_LONGEST]
 
 
 @dataclass(frozen=True)

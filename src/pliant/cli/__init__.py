@@ -3,11 +3,12 @@
 A command line comes in; files, printed lines and an exit code come out. JAX, NumPy and matplotlib
 are imported only when a command needs them.
 
-Read ``app`` (the commands) with ``options``, ``choices`` (names of methods, families and
-discrepancies), ``target`` (what to infer), ``run`` (``pliant run`` and ``resume``) with
+Read ``app`` (the commands) with ``options``, ``choices`` (names of methods, families, discrepancies
+and other parts), ``target`` (what to infer), ``run`` (``pliant run`` and ``resume``) with
 ``run_folder`` and ``dask``; ``show`` with ``saved``; ``eval``; ``tasks``; ``bench_commands`` and
-``bench`` with ``grid`` and ``grid_values`` (grid files); ``report`` (what is printed) and
-``errors`` (mistakes in one line). ``__main__`` makes ``python -m pliant.cli`` work.
+``bench`` with ``grid`` (grid files), ``grid_values`` (checks of their values), ``grid_options``
+(what they can set of a method) and ``grid_layers`` (which of several tables wins); ``report`` (what
+is printed) and ``errors`` (mistakes in one line). ``__main__`` makes ``python -m pliant.cli`` work.
 """
 
 from pliant.cli.app import app as app

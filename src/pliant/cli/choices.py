@@ -15,6 +15,7 @@ METHODS = {
     "rejection-abc": "pliant.methods.abc.rejection:RejectionABC",
     "smc-abc": "pliant.methods.abc.smc:SMCABC",
     "pmc-abc": "pliant.methods.abc.pmc:PMCABC",
+    "pmc-abc-paper": "pliant.methods.abc.pmc:PMCABC.paper",
     "mh-abc": "pliant.methods.abc.mh:MHABC",
     "apt": "pliant.methods.apt:APT",
     "apt-paper": "pliant.methods.apt:APT.paper",
@@ -34,7 +35,29 @@ FAMILIES = {
     "gaussian": "pliant.densities.gaussian:Gaussian",
     "gaussian-mixture": "pliant.densities.mixture:GaussianMixture",
 }
-PARTS = {"discrepancy": DISCREPANCIES, "family": FAMILIES}
+SCHEDULES = {
+    "trust-region": "pliant.weighting.schedules.trust_region:TrustRegion",
+    "effective-sample-size": "pliant.weighting.schedules.ess:EffectiveSampleSize",
+    "quantile": "pliant.weighting.schedules.quantile:Quantile",
+    "fixed": "pliant.weighting.schedules.fixed:Fixed",
+}
+KERNELS = {
+    "uniform": "pliant.weighting.kernels:UniformKernel",
+    "exponential": "pliant.weighting.kernels:ExponentialKernel",
+    "gaussian": "pliant.weighting.kernels:GaussianKernel",
+    "epanechnikov": "pliant.weighting.kernels:EpanechnikovKernel",
+}
+EMBEDDINGS = {
+    "concatenation": "pliant.densities.embeddings:Concatenation",
+    "deep-set": "pliant.densities.embeddings:DeepSet",
+}
+PARTS = {
+    "discrepancy": DISCREPANCIES,
+    "family": FAMILIES,
+    "schedule": SCHEDULES,
+    "kernel": KERNELS,
+    "embedding": EMBEDDINGS,
+}
 _INSIDE = {"epsilon": "schedule"}  # options of the command that belong to an option of the method
 
 
@@ -84,23 +107,33 @@ def build_method(method: str, n_obs: int, **options: Any) -> Any:
         if name not in option_names(method):
             flag = f"--{name.replace('_', '-')}"
             raise UserError(f"{flag}: {method} has no such option; other methods do.")
-    parts = {name: resolve_name(PARTS[name][given.pop(name)]) for name in PARTS if name in given}
+    own = preset(method, n_obs)
+    for name in PARTS.keys() & given.keys():
+        given[name] = same_or_new(getattr(own, name), resolve_name(PARTS[name][given[name]]))
     epsilon = given.pop("epsilon", None)
-    build = resolve_name(METHODS[method])
-    built = build(n_obs, **given) if method == "pli-paper" else build(**given)
-    changes = {
-        name: kind()
-        for name, kind in parts.items()
-        if not isinstance(getattr(built, name), kind)  # its own may have other settings
-    }
     if epsilon is not None:
-        changes["schedule"] = dataclasses.replace(built.schedule, epsilon=epsilon)
-    return dataclasses.replace(built, **changes)
+        given["schedule"] = dataclasses.replace(own.schedule, epsilon=epsilon)
+    return preset(method, n_obs, **given)
+
+
+def preset(method: str, n_obs: int, **options: Any) -> Any:
+    """The method of that name for ``n_obs`` observations, with options in place of its own."""
+    build = resolve_name(METHODS[method])
+    return build(n_obs, **options) if method == "pli-paper" else build(**options)
+
+
+def same_or_new(part: Any, kind: type) -> Any:
+    """The part if it is of that kind, because it may have settings of its own, or a new one."""
+    return part if isinstance(part, kind) else kind()
+
+
+def method_class(method: str) -> type:
+    """The class of a method, whose fields are its options."""
+    module, _, names = METHODS[method].partition(":")
+    return resolve_name(f"{module}:{names.partition('.')[0]}")  # without .paper or .accurate
 
 
 def option_names(method: str) -> set[str]:
     """The fields of the method, and the command's options that belong to one of them."""
-    module, _, names = METHODS[method].partition(":")
-    kind = resolve_name(f"{module}:{names.partition('.')[0]}")  # without .paper or .accurate
-    has = {field.name for field in dataclasses.fields(kind)}
+    has = {field.name for field in dataclasses.fields(method_class(method))}
     return has | {option for option, whole in _INSIDE.items() if whole in has}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from pliant.cli.choices import DISCREPANCIES, FAMILIES, closest, option_names
+from pliant.cli.choices import closest
 
 
 class GridError(ValueError):
@@ -93,19 +93,3 @@ def name_of(allowed: Collection[str]) -> Check:
 
 
 boolean = expect("true or false", lambda value: isinstance(value, bool))
-_number = expect("a number", lambda value: type(value) in (int, float))
-_OPTIONS = {
-    "discrepancy": name_of(DISCREPANCIES),
-    "family": name_of(FAMILIES),
-    **dict.fromkeys(("rounds", "n_particles", "n_draws", "window"), integer(1)),
-    "partition": integer(0),  # reference sets for the partition function; 0 disables it
-    "beta": expect("a number", lambda value: type(value) in (int, float) or value == "calibrated"),
-    "epsilon": _number,
-    "alpha": _number,
-}
-
-
-def options_of(method: str) -> dict[str, Check]:
-    """The options of a method."""
-    has = option_names(method)
-    return {name: check for name, check in _OPTIONS.items() if name in has}

@@ -32,7 +32,7 @@ def draw_spearman(results: GridResults) -> Figure:
     """Rank correlation of the weights with and without the partition function, by round."""
     runs = results.find(
         f'of the experiment "{EXPERIMENT}" with options = {{ partition = [...] }}',
-        lambda run: run.experiment == EXPERIMENT and run.varied.get("partition", 0) > 0,
+        lambda run: run.experiment == EXPERIMENT and run.varied.get("partition", 0) != 0,
     )
     tasks, methods = in_order([r.task for r in runs]), in_order([r.method for r in runs])
     numbers = sorted({run.n_obs for run in runs})
