@@ -20,9 +20,11 @@ def pmc(**options):
     return pliant.PMCABC(**{**settings, **options})
 
 
+@pytest.mark.parametrize("weights", ["round", "all"])
 @pytest.mark.parametrize("perturbation", PERTURBATIONS, ids=["plain", "mixture"])
-def test_meets_the_abc_posterior_at_its_bandwidth(conjugate, perturbation):
-    result = pliant.infer(conjugate.problem, pmc(perturbation=perturbation), seed=0)
+def test_meets_the_abc_posterior_at_its_bandwidth(conjugate, perturbation, weights):
+    method = pmc(perturbation=perturbation, weights=weights)
+    result = pliant.infer(conjugate.problem, method, seed=0)
     last = result.history[-1]
     mean, sd = conjugate.moments(last["bandwidth"])
     assert last["ess"] > 200
@@ -60,6 +62,34 @@ def test_weights_are_the_prior_over_the_mixture_of_kernels(conjugate):
     np.testing.assert_allclose(np.exp(now.log_weights[new]), prior / q, rtol=1e-4)
     old = np.isin(before.z[:, 0], now.z[:, 0])
     np.testing.assert_array_equal(now.log_weights[~new], before.log_weights[old])
+
+
+def test_weights_by_all_proposals_are_the_prior_over_their_mean(conjugate):
+    """By loops, in round three: 2000 draws of the prior, 1000 of each later proposal."""
+    method = pmc(perturbation=None, weights="all")
+    problem = conjugate.problem
+    state, _ = method.init(jax.random.key(0), problem)
+    for index in range(3):
+        state = method.step(jax.random.key(1 + index), problem, state).state
+    first, second = state.proposals
+    now = state.population
+    for z, log_weight in zip(now.z[::100], now.log_weights[::100], strict=True):
+        prior = float(np.exp(problem.prior.log_prob(z[None]))[0])
+        later = sum(
+            float(np.exp(q.log_prob(jnp.asarray(z[None], float)))[0]) for q in (first, second)
+        )
+        assert np.exp(log_weight) == pytest.approx(prior / ((2 * prior + later) / 4), rel=1e-4)
+
+
+def test_weights_by_all_proposals_have_a_larger_effective_sample_size(conjugate):
+    """With a tenth kept, rounds draw from very different proposals."""
+    ess = {
+        weights: pliant.infer(conjugate.problem, pmc(alpha=0.1, weights=weights), seed=0).history[
+            "ess"
+        ][-1]
+        for weights in ("round", "all")
+    }
+    assert ess["all"] > 1.2 * ess["round"]
 
 
 def test_the_proposal_with_weights_in_two_dimensions():
@@ -102,6 +132,13 @@ def test_the_closest_are_kept():
     np.testing.assert_array_equal(kept.log_weights, [1, 3])
     assert kept.bandwidth == 2.0
     assert closest(given, 4).bandwidth == 3.0  # the largest that is known
+
+
+def test_without_a_least_acceptance_all_rounds_are_made(conjugate):
+    method = pmc(rounds=40, n_particles=200, min_acceptance=None, perturbation=None)
+    result = pliant.infer(conjugate.problem, method, seed=0)
+    assert len(result.history) == 40
+    assert np.min(result.history["acceptance"]) < 0.015  # where the default would have ended it
 
 
 def test_rounds_cost_what_is_new_and_the_acceptance_rate_ends_a_run(conjugate):

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pliant._checks import check_instance, check_integer
+from pliant.densities.base import AbstractDensity
 from pliant.densities.particles import ParticleDensity
 from pliant.discrepancies.base import RoundOptions
 from pliant.discrepancies.measured import (
@@ -32,6 +33,8 @@ class ABCState(eqx.Module):
     """What the sampler holds, with a method ``density``; None before the first round."""
     measured: MeasuredState
     """What compares sets with the observed one."""
+    proposals: tuple[AbstractDensity, ...] = ()
+    """What each round after the first drew from, for samplers whose weights need it."""
 
 
 class AbstractABC(AbstractMethod):
