@@ -374,7 +374,15 @@ CASES = {
     **lazy("TrustRegion", {"epsilon": POSITIVE | st.none(), "path": OBJECT}),
     **lazy("Quantile", {"alpha": SHARE | st.none()}),
     **lazy("EffectiveSampleSize", {"fraction": SHARE | st.none()}),
-    **lazy("PartitionFunction", {"n_sets": COUNT | st.none()}),
+    **lazy(
+        "PartitionFunction",
+        {
+            "n_sets": COUNT | st.none(),
+            "n_particles": COUNT,
+            "exponent": OBJECT,
+            "box": OBJECT,
+        },
+    ),
     **lazy(
         "Training",
         {

@@ -53,7 +53,7 @@ def evaluated(discrepancy):
 
 
 def test_particles_of_the_proposal_have_their_distances(discrepancy):
-    particles, state, simulations, row, _ = evaluated(discrepancy)
+    particles, state, simulations, row, *_ = evaluated(discrepancy)
     assert simulations == 600
     assert np.all(np.isfinite(particles.distance))
     np.testing.assert_array_equal(particles.log_q, particles.log_prior)  # drawn from the prior

@@ -7,7 +7,7 @@ import numpyro.distributions as dist
 import pytest
 
 import pliant
-from pliant.discrepancies.base import RoundOptions
+from pliant.discrepancies.base import AbstractPartition, RoundOptions
 from pliant.discrepancies.energy import Energy
 from pliant.discrepancies.measured import (
     AbstractMeasuredDiscrepancy,
@@ -26,6 +26,17 @@ PROBLEM = pliant.Problem(
 )
 KEY = jax.random.key(2)
 Z = PROBLEM.prior.sample(jax.random.key(1), 60)
+
+
+class SumOfDraws(AbstractPartition):
+    most: int | None = None
+
+    @property
+    def n_particles(self):
+        return self.most
+
+    def log_values(self, x, ok):
+        return np.asarray(x, np.float64).sum(axis=(1, 2))
 
 
 def measured(discrepancy, z=Z, n_draws=10, **options):
@@ -57,10 +68,7 @@ def test_a_class_that_is_not_finished_cannot_be_instantiated(unfinished, missing
 
 
 def test_distances_and_partition_functions_are_those_of_each_set():
-    def log_partition(x, ok):
-        return np.asarray(x, np.float64).sum(axis=(1, 2))
-
-    found = measured(Energy(), chunk_size=7, log_partition=log_partition)
+    found = measured(Energy(), chunk_size=7, partition=SumOfDraws())
     x, ok = simulate_sets(jax.random.fold_in(KEY, 0), PROBLEM, Z, 10)
     y = np.asarray(PROBLEM.observed, np.float64)
 
@@ -71,7 +79,12 @@ def test_distances_and_partition_functions_are_those_of_each_set():
         within = mean_distance(draws, draws, 90) + mean_distance(y, y, 132)
         expected = 2 * mean_distance(draws, y, 120) - within
         assert found.distance[k] == pytest.approx(expected, abs=1e-5)  # single precision
-    np.testing.assert_allclose(found.log_partition, x.sum(axis=(1, 2)), rtol=1e-4, atol=1e-4)
+    sums = x.sum(axis=(1, 2))
+    np.testing.assert_allclose(found.log_partition, sums, rtol=1e-4, atol=1e-4)
+    for some in (3, 7, 25):  # less than a chunk, a chunk, more
+        first = measured(Energy(), chunk_size=7, partition=SumOfDraws(some)).log_partition
+        np.testing.assert_allclose(first, sums[:some], rtol=1e-4, atol=1e-4)
+    assert not measured(Energy()).log_partition.size
     assert ok.all()
     assert found.row["usable"] == 1
 

@@ -135,13 +135,26 @@ def test_i_projection_agrees_with_the_m_projection(problem):
 
 def test_partition_function_is_reported_and_changes_the_weights(problem):
     plain = pliant.infer(problem, small(rounds=1), seed=0)
-    corrected = pliant.infer(
-        problem, small(rounds=1, partition=pliant.PartitionFunction(n_sets=8)), seed=0
-    )
-    rank = corrected.history[0]["spearman"]
-    assert -1 <= rank < 1
+    for n_particles in (50, None):
+        partition = pliant.PartitionFunction(n_sets=8, n_particles=n_particles)
+        corrected = pliant.infer(problem, small(rounds=1, partition=partition), seed=0)
+        assert -1 <= corrected.history[0]["spearman"] < 1
+        assert ("partition_fit" in corrected.history[0]) == (n_particles is not None)
+        assert corrected.history[0]["simulations"] == plain.history[0]["simulations"] + 100
+        assert np.abs(samples(plain) - samples(corrected)).max() > 1e-3
     assert "spearman" not in plain.history[0]
-    assert np.abs(samples(plain) - samples(corrected)).max() > 1e-3
+    assert "partition_fit" not in plain.history[0]
+
+
+def test_the_chunk_size_changes_no_bit_with_a_partition_function(problem):
+    """Nor does it with earlier rounds' particles, which have a Z of their own."""
+    partition = pliant.PartitionFunction(n_sets=20, n_particles=30)
+    method = small(rounds=2, partition=partition, reuse=1)
+    whole = pliant.infer(problem, method, seed=0)
+    parts = pliant.infer(problem, dataclasses.replace(method, chunk_size=13), seed=0)
+    np.testing.assert_array_equal(samples(whole), samples(parts))
+    np.testing.assert_array_equal(whole.history["spearman"], parts.history["spearman"])
+    np.testing.assert_array_equal(whole.history["partition_fit"], parts.history["partition_fit"])
 
 
 def test_history_has_what_the_paper_plots(problem):

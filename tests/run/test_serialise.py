@@ -58,7 +58,7 @@ OPTIONS = {
         schedule=pliant.Quantile(0.2),
         beta=0.125,
         projection="i",
-        partition=pliant.PartitionFunction(5),
+        partition=pliant.PartitionFunction(5, None, "appendix", "data"),
         noise_limit=None,
         chunk_size=11,
     ),

@@ -1,7 +1,6 @@
 """The one contract of discrepancies: a proposal becomes particles with their distances."""
 
 import abc
-from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -49,16 +48,33 @@ class Proposal(eqx.Module):
         problem: Problem,
         z: Float[Array, "K dim"],
         distance: Float[np.ndarray, " K"],
-        log_partition: Float[np.ndarray, " K"] | None = None,
     ) -> Particles:
-        """Draws of the proposal with their distances and densities."""
+        """Draws of the proposal with their distances and densities; Z is taken as constant."""
         return Particles(
             z=np.asarray(z, np.float64),
             log_prior=np.asarray(problem.prior.log_prob(z), np.float64),
             log_q=np.asarray(self.density.log_prob(z), np.float64),
             distance=distance,
-            log_partition=np.zeros(len(z)) if log_partition is None else log_partition,
+            log_partition=np.zeros(len(z)),
         )
+
+
+class AbstractPartition(eqx.Module):
+    """Evaluates the partition function Z(theta) of the pseudo-likelihood."""
+
+    @property
+    @abc.abstractmethod
+    def n_particles(self) -> int | None:
+        """At how many parameters, the first of a round, it is evaluated; None for all."""
+
+    @abc.abstractmethod
+    def log_values(self, x: Sets, ok: Mask) -> Float[np.ndarray, " K"]:
+        """Log Z, up to a constant; ``-inf`` where too few draws are usable.
+
+        Args:
+            x: Simulated sets of ``M`` draws.
+            ok: Which draws are usable; the others are ignored.
+        """
 
 
 class RoundOptions(NamedTuple):
@@ -70,8 +86,8 @@ class RoundOptions(NamedTuple):
     """Parameters that are simulated at a time; None bounds the memory."""
     influences: bool = False
     """Whether the influences of single observations are wanted."""
-    log_partition: Callable[[Array, Array], np.ndarray] | None = None
-    """Gives log Z of simulated sets ``x: (K, M, *event)`` with their mask ``ok: (K, M)``."""
+    partition: AbstractPartition | None = None
+    """What evaluates Z(theta), if it is wanted."""
 
 
 class Evaluation(NamedTuple):
@@ -86,6 +102,8 @@ class Evaluation(NamedTuple):
     """Columns of the round's row in the history."""
     influences: Float[np.ndarray, "I N"]
     """``dD / dw_i`` of the first I particles for the weight of each observation, if wanted."""
+    log_partition: Float[np.ndarray, " S"] = np.zeros(0)
+    """log Z of the first S particles, if wanted; ``-inf`` where too few draws are usable."""
 
 
 class BudgetedSizes(NamedTuple):

@@ -143,13 +143,12 @@ class AbstractMeasuredDiscrepancy(AbstractDiscrepancy):
         """Simulate a set with each parameter and measure its distance to the observed set."""
         measurement = measure_parameters(key, problem, state, z, options)
         return Evaluation(
-            particles=proposal.particles(
-                problem, z, measurement.distance, measurement.log_partition
-            ),
+            particles=proposal.particles(problem, z, measurement.distance),
             state=state,
             simulations=len(z) * options.n_draws,
             row=measurement.row,
             influences=measurement.influences,
+            log_partition=measurement.log_partition,
         )
 
 
@@ -179,7 +178,8 @@ class Measurement(NamedTuple):
     """Distances of a round's parameters."""
 
     distance: Float[np.ndarray, " K"]
-    log_partition: Float[np.ndarray, " K"]
+    log_partition: Float[np.ndarray, " S"]
+    """Of the first parameters, if it was wanted."""
     influences: Float[np.ndarray, "I N"]
     """Of the first parameters, if they were wanted."""
     row: dict[str, float | int]
@@ -229,7 +229,7 @@ class _Part(NamedTuple):
     first_half: Float[np.ndarray, " S"]
     """Distances of the first half of the draws, for the first parameters of the round."""
     second_half: Float[np.ndarray, " S"]
-    log_partition: Float[np.ndarray, " C"]
+    log_partition: Float[np.ndarray, " P"]
     influences: Float[np.ndarray, "I N"]
     counts: dict[str, np.ndarray]
 
@@ -241,6 +241,7 @@ def _measure_chunk(
     discrepancy, half = state.discrepancy, options.n_draws // 2
     distance, counts = _measure(state, x, ok)
     first, second, influences = np.zeros(0), np.zeros(0), np.zeros((0, problem.n_obs))
+    log_partition = np.zeros(0)
     split = min(n, _SPLIT - start)
     if with_noise and split > 0 and half >= max(1, discrepancy.min_draws):
         first, _ = _measure(state, x[:split, :half], ok[:split, :half])
@@ -248,13 +249,17 @@ def _measure_chunk(
     some = min(n, _INFLUENCED - start) if options.influences else 0
     if some > 0 and isinstance(discrepancy, AbstractWeighableDiscrepancy):
         influences = discrepancy.influences(state.prepared, x[:some], ok[:some])
-    log_partition = np.zeros(n) if options.log_partition is None else options.log_partition(x, ok)
+    if options.partition is not None:
+        most = options.partition.n_particles
+        some = n if most is None else min(n, most - start)
+        if some > 0:
+            log_partition = options.partition.log_values(x[:some], ok[:some])
     return _Part(
         distance=np.asarray(distance, np.float64)[:n],
         usable=np.asarray(ok)[:n].sum(axis=1),
         first_half=np.asarray(first, np.float64),
         second_half=np.asarray(second, np.float64),
-        log_partition=log_partition[:n],
+        log_partition=log_partition,
         influences=np.asarray(influences, np.float64),
         counts={name: np.asarray(values)[:n] for name, values in counts.items()},
     )

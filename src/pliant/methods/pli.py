@@ -183,7 +183,8 @@ class PLI(AbstractMethod):
 
     def within_budget(self, problem: Problem, max_simulations: int) -> "PLI":
         """The same method with rounds and sizes that keep to the budget, where none are given."""
-        left = max_simulations - self.discrepancy.simulations_before(problem)
+        pilot = 0 if self.partition is None else self.partition.simulations
+        left = max_simulations - self.discrepancy.simulations_before(problem) - pilot
         given = self.n_particles is not None and self.n_draws is not None
         if given or self.rounds * self.simulations_per_round(problem) <= left:
             return self
@@ -204,11 +205,11 @@ class PLI(AbstractMethod):
         """Line 2: the first proposal is the prior. Prepare the discrepancy for the problem."""
         beta, n_draws = self._first_beta(problem), self._sizes(problem)[1]
         state, calls = self.discrepancy.init(jax.random.fold_in(key, 0), problem, n_draws)
-        partition = None
-        if self.partition is not None:
-            partition_key = jax.random.fold_in(key, 1)
-            partition = self.partition.prepare(partition_key, problem, state, self.kernel, beta)
-        return PLIState(state, partition, beta), calls
+        if self.partition is None:
+            return PLIState(state, None, beta), calls
+        key = jax.random.fold_in(key, 1)
+        partition, pilot = self.partition.prepare(key, problem, state, self.kernel, beta)
+        return PLIState(state, partition, beta), calls + pilot
 
     def step(self, key: Key[Array, ""], problem: Problem, state: "PLIState") -> Outcome:
         """Lines 4 to 12: one round."""
@@ -219,15 +220,13 @@ class PLI(AbstractMethod):
         # Line 4: sample parameters from the proposal.
         z = proposal.density.sample(sample_key, n_particles)
         # Lines 5 to 8: simulate data with each, and compute their distances.
-        options = RoundOptions(
-            n_draws=n_draws,
-            chunk_size=self.chunk_size,
-            influences=self.beta == "calibrated",
-            log_partition=None if state.partition is None else state.partition.log_values,
-        )
+        influences = self.beta == "calibrated"
+        options = RoundOptions(n_draws, self.chunk_size, influences, state.partition)
         evaluation = self.discrepancy.evaluate(
             evaluate_key, problem, state.discrepancy, proposal, z, options
         )
+        if state.partition is not None:
+            evaluation = state.partition.corrected(evaluation)
         particles, calls = evaluation.particles, evaluation.simulations
         state = dataclasses.replace(state, discrepancy=evaluation.state)
         n_usable = int(np.sum(np.isfinite(particles.distance)))
@@ -244,7 +243,7 @@ class PLI(AbstractMethod):
         tempering = self.schedule.step(particles, self.kernel, beta, last)
         # Line 10: evaluate the tempered pseudo-likelihood.
         log_w = log_weights(particles, self.kernel, tempering, beta)
-        row = round_row(particles, evaluation.row, tempering, beta, log_w)
+        row = round_row(particles, evaluation, tempering, beta, log_w)
         noisy = row["eta"] > 0 and row["noise_share"] > (self.noise_limit or np.inf)
         if noisy and state.noisy:
             return Outcome(state, row, calls, too_noisy(row, n_draws, beta))

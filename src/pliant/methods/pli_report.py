@@ -4,7 +4,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from pliant._importance import divergence_from_uniform, effective_sample_size, normalise
-from pliant.discrepancies.base import Particles
+from pliant.discrepancies.base import Evaluation, Particles
 from pliant.methods.base import Stop
 from pliant.methods.status import Status
 from pliant.weighting.weights import Tempering
@@ -14,24 +14,43 @@ _SETTLED = 0.2  # of a parameter's width: a round that changes less has changed 
 
 def round_row(
     particles: Particles,
-    distance_columns: dict[str, float | int],
+    evaluation: Evaluation,
     tempering: Tempering,
     beta: float,
     log_w: np.ndarray,
 ) -> dict[str, float | int]:
-    """The columns of a round before its fit, as ``History`` describes them."""
+    """The columns of a round before its fit, as ``History`` describes them.
+
+    Args:
+        particles: Those of the round, which particles of earlier rounds may follow.
+        evaluation: What the discrepancy found out about the round's particles.
+        tempering: What the weights were computed with.
+        beta: The target bandwidth.
+        log_w: The log-weights of the particles.
+    """
     row: dict[str, float | int] = {
         "bandwidth": tempering.bandwidth,
         "eta": tempering.bandwidth / beta - 1,
         "beta": beta,
         "kl": divergence_from_uniform(log_w, particles.log_base),
         "ess": effective_sample_size(log_w),
-        **distance_columns,
+        **evaluation.row,
     }
-    if np.any(particles.log_partition):
-        plain = log_w + particles.log_partition * (beta / tempering.bandwidth)
-        row["spearman"] = float(np.asarray(spearmanr(log_w, plain))[0])
+    if len(evaluation.log_partition):
+        power = beta / tempering.bandwidth
+        plain = log_w + power * particles.log_partition
+        row["spearman"] = _rank_correlation(plain, power * evaluation.log_partition)
     return row
+
+
+def _rank_correlation(plain: np.ndarray, log_partition: np.ndarray) -> float:
+    """Of the weights with and without Z, for the first particles, where Z was evaluated."""
+    plain = plain[: len(log_partition)]
+    known = np.isfinite(plain) & np.isfinite(log_partition)
+    pair = plain[known], (plain - log_partition)[known]
+    if min(np.unique(values).size for values in pair) < 2:
+        return float("nan")
+    return float(np.asarray(spearmanr(*pair))[0])
 
 
 def is_settled(particles: Particles, log_w: np.ndarray) -> bool:

@@ -33,6 +33,7 @@ COLUMNS = {
     "kl": Column("KL", "KL from the last posterior, nats", ".3f"),
     "ess": Column("ESS", "effective sample size of the weights", ",.0f"),
     "spearman": Column("rank corr.", "rank correlation of the weights with those without Z(theta)"),
+    "partition_fit": Column("fit of Z", "leave-one-out R^2 of the fit of log Z(theta)", ".2f"),
     "acceptance": Column("accepted", "share of accepted proposals", ".1%"),
     "unique": Column("unique", "number of different particles", ",d"),
     "capped": Column("capped", "particles that ran out of tries", ",d"),
