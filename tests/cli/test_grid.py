@@ -122,7 +122,7 @@ TYPOS = {
     "alpha = 0.2": (
         "epsilon = 0.2",
         "methods.ABC.epsilon: expected one of the keys method, when, rounds, n_particles, "
-        "n_draws, discrepancy, alpha, perturbation, tolerance, min_acceptance, chunk_size "
+        "n_draws, discrepancy, alpha, perturbation, weights, tolerance, min_acceptance, chunk_size "
         "(pmc-abc), got 'epsilon'.",
     ),
     "n_particles = 200": (
@@ -356,12 +356,14 @@ def test_the_command_says_a_mistake_in_one_line_and_makes_no_folder(tmp_path):
 
 
 def test_a_grid_that_does_not_exist_names_those_that_do():
-    with pytest.raises(GridError, match=r"light: there is no such file.* lite, paper, smoke"):
+    with pytest.raises(
+        GridError, match=r"light: there is no such file.* lite, paper, replication, smoke"
+    ):
         read_grid("light")
 
 
 def test_the_paper_and_its_smaller_copies_have_the_same_shape():
-    assert shipped() == ("lite", "paper", "smoke")
+    assert shipped() == ("lite", "paper", "replication", "smoke")
     paper, lite = (
         [run for run in read_grid(g).runs if run.experiment == "accuracy"]
         for g in ("paper", "lite")
@@ -374,3 +376,26 @@ def test_the_paper_and_its_smaller_copies_have_the_same_shape():
     assert {run.experiment for run in read_grid("paper").runs} == {
         run.experiment for run in read_grid("lite").runs
     }
+
+
+def test_the_replication_has_the_papers_budgets():
+    """But for what the file says: the flow's training, and APT's."""
+    runs = read_grid("replication").runs
+    for run in runs:
+        method = run.built_method
+        if isinstance(method, pliant.PLI):
+            paper = pliant.PLI.paper(run.n_obs)
+            assert (method.rounds, method.n_particles, method.n_draws) == (20, 5000, run.n_obs)
+            assert (method.beta, method.noise_limit) == (paper.beta, paper.noise_limit)
+            if run.method == "PLI-MMD":
+                assert method.discrepancy == paper.discrepancy
+            network = {name: getattr(method.family, name) for name in ("layers", "bins", "depth")}
+            assert network == {"layers": 5, "bins": 10, "depth": 3}
+        elif isinstance(method, pliant.PMCABC):
+            assert method == pliant.PMCABC.paper(discrepancy=method.discrepancy)
+        elif run.task != "furuta":
+            assert (method.rounds, method.n_particles, method.atoms) == (20, 5000, 10)
+    accuracy = [run for run in runs if run.experiment == "accuracy"]
+    cells = {(run.task, run.method, run.n_obs, run.seed) for run in accuracy}
+    assert len(accuracy) == len(cells) == 5 * 5 * 7 * 3 + 6
+    assert {run.seed for run in accuracy} == {0, 1, 2}
