@@ -61,6 +61,14 @@ seeds = 0
 methods = "PLI-MMD"
 options = { partition = [0, 5] }
 snapshots = 50
+
+[[experiment]]
+name = "overview"
+tasks = "gaussian_location"
+n_obs = 20
+seeds = 0
+methods = "PLI-MMD"
+snapshots = 50
 """
 _GOOD = {"PLI-MMD": 1.0, "PLI-W": 2.0, "PMC-ABC-MMD": 3.0, "PMC-ABC-W": 4.0, "APT": 0.5}
 
@@ -134,7 +142,8 @@ def _metrics(run, task, error, rng):
 
 def _row(run, index):
     epsilon = run.options.get("epsilon", 1.0)
-    row = {"round": index, "bandwidth": 10 * np.exp(-epsilon * index) + 0.0005}
+    beta, eta = 0.0005, 2e4 * np.exp(-epsilon * index)
+    row = {"round": index, "bandwidth": (1 + eta) * beta, "eta": eta, "beta": beta}
     if run.options.get("partition"):
         row["spearman"] = np.tanh(index / 3) - 0.3 * (run.method == "PLI-W")
     return row

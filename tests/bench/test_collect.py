@@ -5,7 +5,15 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from pliant.bench.collect import COLUMNS, KEYS, interval, rows_of, summary_of
+from pliant.bench.collect import (
+    COLUMNS,
+    KEYS,
+    TIME_COLUMNS,
+    interval,
+    rows_of,
+    summary_of,
+    times_of,
+)
 from pliant.bench.folders import run_folder, write_error
 from pliant.cli import app
 from pliant.cli.grid import parse_grid
@@ -66,6 +74,21 @@ def test_means_are_over_the_seeds_with_students_interval(folder):
     assert summary[-1]["low"] is None
 
 
+def test_times_are_medians_over_the_runs(folder):
+    rows = rows_of(*folder)
+    times = times_of(rows)
+    assert all(tuple(row) == TIME_COLUMNS for row in times)
+    assert [row["runs"] for row in times] == [3] * 8 + [2]  # the last: two values of epsilon
+    first = {row["run"]: row["seconds"] for row in rows if row["run"].startswith(_words(times[0]))}
+    assert len(first) == 3  # each run counts once, however many metrics it has
+    assert times[0]["median_seconds"] == pytest.approx(np.median(list(first.values())))
+    assert (times[0]["median_simulations"], times[0]["median_rounds"]) == (1000.0, 6.0)
+
+
+def _words(row):
+    return f"{row['experiment']}-{row['task']}-{row['method']}-n{row['n_obs']}-"
+
+
 def test_an_interval_holds_the_mean_in_95_of_100_cases():
     draws = np.random.default_rng(0).normal(1.0, 2.0, size=(4000, 3))
     hits = [low <= 1.0 <= high for low, high in map(interval, draws)]
@@ -79,12 +102,15 @@ def test_the_command_writes_the_same_numbers_as_csv_and_parquet(folder):
     result = CliRunner().invoke(app, ["bench", "collect", str(out)])
     assert result.exit_code == 0, result.output
     assert "26 of 26 runs" in result.output
-    for name in ("table", "summary"):
+    lengths = {}
+    for name in ("table", "summary", "times"):
         with (out / f"{name}.csv").open() as file:
             read = list(csv.DictReader(file))
         stored = parquet.read_table(out / f"{name}.parquet").to_pylist()
         assert [{k: "" if v is None else str(v) for k, v in row.items()} for row in stored] == read
-    assert len(read) == len(summary_of(rows_of(out, grid)))
+        lengths[name] = len(read)
+    rows = rows_of(out, grid)
+    assert lengths == {"table": len(rows), "summary": len(summary_of(rows)), "times": 9}
 
 
 def test_a_folder_without_finished_runs_is_one_line(folder, tmp_path):

@@ -98,7 +98,7 @@ def test_runs_with_equal_options_share_their_method():
 
 SHIPPED = {
     "lite": "cdf5f1126aff2e284ae7d135f8e473df86686cfdeead124025b0a0066f7f2f74",
-    "smoke": "67d5c6cf38cd016220063b9cdcae10bcdbad0e4d406778a232fd47cbfe8d9797",
+    "smoke": "df7d21ace38f8e78884f0d70ebd9845d3a656901486bce2e316ffcb4e7772822",
 }
 
 

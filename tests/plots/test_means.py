@@ -38,3 +38,39 @@ def test_the_scale_suits_the_values(axes, values, near_zero, scale):
     known = [value for value in values if np.isfinite(value)]
     low, high = axes.get_ylim()
     assert all(low < value < high for value in known)
+
+
+def test_crowded_numbers_stand_upright(axes):
+    numbers = [1, 2, 5, 10, 20, 50, 100, 1000]
+    number_axis(axes, numbers)
+    labels = axes.get_xticklabels()
+    assert [label.get_text() for label in labels] == [str(number) for number in numbers]
+    assert {label.get_rotation() for label in labels} == {90}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [-0.01, -0.005],  # unbiased estimates can all be below zero
+        [-0.003, 0.02, 4e5],
+        [-3e-9, 2e-8, 1e-5],
+        [0.0, 0.0],
+        [-1.0, 0.5],
+        [0.0, 1e10],
+    ],
+)
+def test_values_around_zero_and_over_ten_decades_have_a_few_ticks(axes, values):
+    value_axis(axes, np.array(values), near_zero=1e-3 * min(map(abs, values)))
+    low, high = axes.get_ylim()
+    assert low < min(values) <= max(values) < high
+    assert low < 0 < high
+    shown = [tick for tick in axes.get_yticks() if low <= tick <= high]
+    assert 0.0 in shown
+    assert len(shown) == len(axes.get_yticks()) <= 8
+
+
+def test_small_values_stay_apart_from_zero_beside_large_ones(axes):
+    value_axis(axes, np.array([-0.003, 0.3, 4e5]), near_zero=1e-3)
+    place = axes.transData.transform([(1, 0.0), (1, 0.3)])[:, 1]
+    height = axes.bbox.height
+    assert place[1] - place[0] > 0.15 * height

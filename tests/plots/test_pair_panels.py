@@ -29,3 +29,9 @@ def test_other_parameters_are_a_mistake():
         plot_pair_panels(panels)
     with pytest.raises(ValueError, match=r"truth: expected the parameters \['a', 'b'\], got"):
         plot_pair_panels(panels[:1], truth={"a": 1.0})
+
+
+def test_labels_can_be_written_as_symbols():
+    figure = plot_pair_panels([Panel("one", NARROW, "#0072B2")], symbol=str.upper)
+    labels = {axes.get_xlabel() for axes in figure.subfigs[0].axes} - {""}
+    assert labels == {"A", "B"}

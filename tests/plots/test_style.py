@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pliant.plots.style import short_ticks
+from pliant.plots.style import NUMBERS, short_ticks
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,20 @@ def test_tick_labels_are_the_numbers_they_stand_at(limits, most):
     assert 2 <= len(ticks) <= 9
     read = [float(label.replace("\N{MINUS SIGN}", "-")) for label in labels]
     np.testing.assert_allclose(read, ticks, rtol=1e-9, atol=1e-9 * (limits[1] - limits[0]))
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0.0, "0"),
+        (0.03, "0.03"),
+        (0.001, "0.001"),
+        (-2000.0, "\N{MINUS SIGN}2000"),
+        (1e4, "$10^{4}$"),
+        (1e-5, "$10^{-5}$"),
+        (3e-4, r"$3\cdot10^{-4}$"),
+        (-5e-6, "\N{MINUS SIGN}" + r"$5\cdot10^{-6}$"),
+    ],
+)
+def test_far_numbers_are_powers_of_ten(number, text):
+    assert NUMBERS(number) == text

@@ -1,4 +1,4 @@
-"""The table of a grid: one row per metric of each finished run, and means over seeds."""
+"""The tables of a grid: each metric of each finished run, means over seeds, and run times."""
 
 import csv
 import io
@@ -23,6 +23,8 @@ KEYS = ("experiment", "task", "method", "n_obs", "options", "metric")
 _COSTS = ("status", "rounds", "simulations", "seconds")
 COLUMNS = ("run", *KEYS[:4], "seed", *KEYS[4:], "value", "floor", *_COSTS)
 SUMMARY_COLUMNS = (*KEYS, "seeds", "mean", "low", "high", "floor")
+_MEDIANS = ("seconds", "simulations", "rounds")
+TIME_COLUMNS = (*KEYS[:4], "runs", *(f"median_{name}" for name in _MEDIANS))
 _LEVEL = 0.95
 
 
@@ -50,13 +52,29 @@ def summary_of(rows: Sequence[Row]) -> list[Row]:
     return [{**dict(zip(KEYS, key, strict=True)), **_mean(group)} for key, group in groups.items()]
 
 
+def times_of(rows: Sequence[Row]) -> list[Row]:
+    """What runs cost: medians over the seeds (and varied options), with ``TIME_COLUMNS``."""
+    groups: dict[tuple[Any, ...], dict[str, Row]] = defaultdict(dict)
+    for row in rows:
+        groups[tuple(row[key] for key in KEYS[:4])][row["run"]] = row  # one of its metrics
+    times = []
+    for key, runs in groups.items():
+        medians = [float(np.median([run[name] for run in runs.values()])) for name in _MEDIANS]
+        times.append(dict(zip(TIME_COLUMNS, (*key, len(runs), *medians), strict=True)))
+    return times
+
+
 def write_tables(out: Path, rows: Sequence[Row]) -> list[Path]:
-    """Write ``table`` and ``summary``, each as CSV and Parquet.
+    """Write ``table``, ``summary`` and ``times``, each as CSV and Parquet.
 
     Raises:
         ImportError: If pyarrow is not installed.
     """
-    tables = {"table": (COLUMNS, rows), "summary": (SUMMARY_COLUMNS, summary_of(rows))}
+    tables = {
+        "table": (COLUMNS, rows),
+        "summary": (SUMMARY_COLUMNS, summary_of(rows)),
+        "times": (TIME_COLUMNS, times_of(rows)),
+    }
     writers = {"csv": _write_csv, "parquet": _write_parquet}
     return [
         write(out / f"{name}.{ending}", *data)
@@ -115,8 +133,10 @@ def _write_parquet(path: Path, columns: Sequence[str], rows: Sequence[Row]) -> P
     except ImportError as error:
         raise ImportError("Parquet files need pyarrow: pip install 'pliant[bench]'.") from error
     kinds = {
-        **dict.fromkeys(("n_obs", "seed", "rounds", "simulations", "seeds"), pyarrow.int64()),
+        **dict.fromkeys(("n_obs", "seed", "rounds", "simulations"), pyarrow.int64()),
+        **dict.fromkeys(("seeds", "runs"), pyarrow.int64()),
         **dict.fromkeys(("value", "floor", "seconds", "mean", "low", "high"), pyarrow.float64()),
+        **dict.fromkeys(TIME_COLUMNS[-len(_MEDIANS) :], pyarrow.float64()),
     }
     schema = pyarrow.schema([(name, kinds.get(name, pyarrow.string())) for name in columns])
     with replacing(path) as file:

@@ -11,6 +11,7 @@ from pliant._files import replacing
 from pliant.bench.drawings.bandwidth import draw_bandwidth
 from pliant.bench.drawings.furuta import draw_furuta
 from pliant.bench.drawings.metrics import draw_all, draw_main
+from pliant.bench.drawings.overview import draw_overview
 from pliant.bench.drawings.partition import draw_spearman, draw_training
 from pliant.bench.drawings.posteriors import draw_pairs, draw_slices
 from pliant.bench.plan import Grid
@@ -18,6 +19,7 @@ from pliant.bench.results import GridResults, MissingRunsError
 
 FOLDER = "figures"
 FIGURES: dict[str, Callable[[GridResults], Figure]] = {
+    "overview": draw_overview,
     "bandwidth": draw_bandwidth,
     "metrics": draw_main,
     "all_metrics": draw_all,

@@ -1,6 +1,6 @@
 """Several posteriors of one problem: a small pair plot for each, with common axes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +30,7 @@ def plot_pair_panels(
     *,
     truth: Mapping[str, Any] | None = None,
     title: str | None = None,
+    symbol: Callable[[str], str] = str,
     width: float = 7.0,
 ) -> Figure:
     """Pair plots in two columns, each with marginals and regions of 50 % and 90 %.
@@ -38,6 +39,7 @@ def plot_pair_panels(
         panels: Posteriors with the same parameters.
         truth: The true parameters, by name.
         title: A line above the plots.
+        symbol: How the label of a column, such as ``theta[0]``, is written.
         width: The figure's width in inches.
 
     Raises:
@@ -59,7 +61,7 @@ def plot_pair_panels(
     parts = figure.subfigures(down, _ACROSS, squeeze=False)
     for part, panel, table in zip(parts.flat, panels, values, strict=False):
         part.suptitle(panel.title, fontsize=8, color=panel.colour, fontweight="bold")
-        _draw(part, labels, table, panel.colour, limits, true)
+        _draw(part, [symbol(label) for label in labels], table, panel.colour, limits, true)
     if title is not None:
         figure.suptitle(title, fontsize=8)
     return figure

@@ -52,7 +52,8 @@ def draw_regions(
     if 0 < low < high and filled:
         top = max(surface.density.max(), high) * 1.01
         colours = [tint(colour, LIGHT), tint(colour, DARK)]
-        axes.contourf(*surface[:3], levels=[low, high, top], colors=colours)
+        drawn = axes.contourf(*surface[:3], levels=[low, high, top], colors=colours)
+        drawn.set(edgecolor="face", linewidth=0.5)  # keeps a tiny region visible
     elif 0 < low < high:
         axes.contour(*surface[:3], levels=[low, high], colors=colour, linewidths=0.7)
     axes.set_xlim(*limits[0])

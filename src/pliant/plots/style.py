@@ -19,7 +19,21 @@ Ticks = Callable[[float, float], tuple[list[float], list[str]]]
 """Numbers between two others, and how they are written."""
 
 _MINUS = "\N{MINUS SIGN}"
-NUMBERS = FuncFormatter(lambda x, _: f"{x:g}".replace("-", _MINUS))
+_PLAIN = (1e-3, 1e4)  # sizes that are written without a power of ten
+
+
+def _number(x: float) -> str:
+    """A number in as few characters as possible: ``0.03``, or a power of ten."""
+    if x == 0 or _PLAIN[0] * (1 - 1e-9) <= abs(x) < _PLAIN[1]:
+        return f"{x:g}".replace("-", _MINUS)
+    power = math.floor(math.log10(abs(x)) + 1e-9)
+    digits = f"{abs(x) / 10.0**power:g}"
+    sign = _MINUS if x < 0 else ""
+    factor = "" if digits == "1" else rf"{digits}\cdot"
+    return rf"{sign}${factor}10^{{{power}}}$"
+
+
+NUMBERS = FuncFormatter(lambda x, _: _number(x))
 
 
 def new_figure(width: float, height: float) -> Figure:

@@ -15,7 +15,7 @@ def test_rounds_are_spread_out_from_the_first_to_the_last(results, monkeypatch):
     figure = draw_furuta(results)
     *planes, errors = [axes for axes in figure.axes if axes.get_title()]
     assert [axes.get_title() for axes in planes] == ["round 1", "round 3", "round 4", "round 6"]
-    assert errors.get_title() == "accumulated error"
+    assert errors.get_title() == "mean accumulated error"
     assert len(errors.lines) >= 2  # PLI-MMD and APT
     motions = [axes for axes in figure.axes if axes.get_xlabel() == "motion"]
     assert len(motions) == 4

@@ -12,7 +12,9 @@ def test_slices_compare_the_methods_with_the_exact_posterior(results):
     figure = draw_slices(results)
     above, below = figure.axes[:4], figure.axes[4:]
     assert [axes.get_title() for axes in above] == ["exact", *METHODS]
-    assert [line[0].get_ylabel() for line in (above, below)] == ["N = 2\nθ₂", "N = 100\nθ₂"]
+    assert [line[0].get_ylabel() for line in (above, below)] == [
+        f"N = {n}\n$\\theta_{{2}}$" for n in (2, 100)
+    ]
     truth = np.asarray(get("gaussian_location").truth["theta"])
     for few, many in zip(above, below, strict=True):
         assert np.ptp(many.get_xlim()) < np.ptp(few.get_xlim())

@@ -1,5 +1,5 @@
 """The paper's figures: the results of a grid come in, a matplotlib figure comes out.
 
-Read ``style`` (what all figures share), then ``metrics``, ``posteriors``, ``bandwidth``,
-``partition`` and ``furuta``.
+Read ``style`` and ``curves`` (what figures share), then ``overview``, ``metrics``, ``posteriors``,
+``bandwidth``, ``partition`` and ``furuta``.
 """

@@ -9,14 +9,20 @@ from jaxtyping import Array, Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from pliant.bench.drawings.metrics import EXPERIMENT, draw_panel
-from pliant.bench.drawings.style import WIDTH, line_style, method_handles
+from pliant.bench.drawings.style import (
+    WIDTH,
+    evenly_spaced,
+    line_style,
+    method_handles,
+    ordered_methods,
+    region_handles,
+)
 from pliant.bench.plan import Run
-from pliant.bench.results import GridResults, Samples, in_order
-from pliant.plots.regions import DARK, LIGHT, draw_regions
-from pliant.plots.style import BLACK, bare, new_figure, short_ticks, tint
+from pliant.bench.results import GridResults, Samples
+from pliant.plots.regions import draw_regions
+from pliant.plots.style import BLACK, bare, new_figure, short_ticks
 from pliant.plots.trajectories import draw_trajectories
 from pliant.tasks import get
 from pliant.tasks.furuta import FurutaTask
@@ -36,7 +42,7 @@ def draw_furuta(results: GridResults) -> Figure:
     )
     run = max(runs, key=lambda run: run.n_obs)
     snapshots = results.snapshots(run)
-    shown = _spread_out(sorted(snapshots), _SHOWN_ROUNDS)
+    shown = evenly_spaced(sorted(snapshots), _SHOWN_ROUNDS)
     figure = new_figure(WIDTH, 3.5)
     left, right = cast(Any, figure.subfigures(1, 2, width_ratios=[2.6, 1]))
     grid = left.subplots(2, len(shown), squeeze=False)
@@ -56,12 +62,6 @@ def draw_furuta(results: GridResults) -> Figure:
     _legend(left, run, colour)
     _draw_errors(right, results)
     return figure
-
-
-def _spread_out(rounds: list[int], most: int) -> list[int]:
-    """Up to ``most`` evenly spaced rounds, with the first and the last."""
-    places = np.linspace(0, len(rounds) - 1, min(most, len(rounds))).round().astype(int)
-    return [rounds[place] for place in places]
 
 
 def _draw_plane(axes: Axes, task: FurutaTask, samples: Samples, colour: str) -> None:
@@ -102,19 +102,16 @@ def _draw_errors(part: Any, results: GridResults) -> None:
     if not rows:
         axes.set_axis_off()
         return
-    methods = in_order([row["method"] for row in rows])
+    methods = ordered_methods(row["method"] for row in rows)
     draw_panel(axes, rows, methods)
     axes.set_xlabel("observations N", fontsize=7)
-    axes.set_title("accumulated error", fontsize=8)
+    axes.set_title("mean accumulated error", fontsize=8)
     handles = method_handles(methods, linewidth=1.2, markersize=3.5)
     part.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=6, frameon=False)
 
 
 def _legend(part: Any, run: Run, colour: str) -> None:
     dashed: Any = {"color": BLACK, "linewidth": 0.9, "linestyle": (0, (3, 2)), "marker": "+"}
-    handles = [
-        Patch(color=tint(colour, DARK), label=f"{run.method}, N = {run.n_obs}: 50 %"),
-        Patch(color=tint(colour, LIGHT), label="90 %"),
-        Line2D([], [], label="truth", **dashed),
-    ]
+    handles: list[Any] = region_handles(colour, f"{run.method}, N = {run.n_obs}")
+    handles.append(Line2D([], [], label="truth", **dashed))
     part.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=7, frameon=False)

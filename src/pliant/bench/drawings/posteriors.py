@@ -5,19 +5,21 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from pliant.bench.drawings.metrics import EXPERIMENT
-from pliant.bench.drawings.style import WIDTH, line_style, task_title
+from pliant.bench.drawings.style import WIDTH, line_style, region_handles, symbol, task_title
 from pliant.bench.results import GridResults, MissingRunsError
 from pliant.plots.pair_panels import Panel, plot_pair_panels
 from pliant.plots.regions import axis_limits, draw_regions
-from pliant.plots.style import BLACK, bare, new_figure, short_ticks
+from pliant.plots.style import BLACK, GREY, bare, new_figure, short_ticks
 from pliant.problem.samples import as_row, as_table
 from pliant.tasks import get
 
 METHODS = ("PLI-MMD", "APT", "PMC-ABC-MMD")
 _REFERENCE = "exact"
 _REFERENCE_SAMPLES = 5000
+_DOTTED: dict[str, Any] = {"color": BLACK, "linewidth": 0.8, "linestyle": ":"}
 
 
 def draw_slices(results: GridResults) -> Figure:
@@ -33,14 +35,18 @@ def draw_slices(results: GridResults) -> Figure:
         first, second = (axis_limits(list(points.values()), truth, axis) for axis in (0, 1))
         for axes, (label, values) in zip(line, points.items(), strict=True):
             draw_regions(axes, values[:, 0], values[:, 1], (first, second), colour=_colour(label))
-            dotted: dict[str, Any] = {"color": BLACK, "linewidth": 0.8, "linestyle": ":"}
-            axes.axvline(truth[0], **dotted)
-            axes.axhline(truth[1], **dotted)
+            axes.axvline(truth[0], **_DOTTED)
+            axes.axhline(truth[1], **_DOTTED)
             bare(axes)
             axes.set_xticks(*short_ticks(*first, most=4))
             axes.set_yticks(*short_ticks(*second, most=4))
-            axes.set_xlabel("θ₁", fontsize=8)
-        line[0].set_ylabel(f"N = {n_obs}\nθ₂", fontsize=8)
+            axes.set_xlabel(symbol("theta[0]"), fontsize=8)
+        for axes in line[1:]:
+            axes.tick_params(labelleft=False)
+        line[0].set_ylabel(f"N = {n_obs}\n{symbol('theta[1]')}", fontsize=8)
+    handles = [*region_handles(GREY, "regions"), Line2D([], [], label="truth", **_DOTTED)]
+    style: Any = {"loc": "outside lower center", "ncols": 3, "fontsize": 7, "frameon": False}
+    figure.legend(handles=handles, **style)
     return figure
 
 
@@ -49,8 +55,8 @@ def draw_pairs(results: GridResults, task: str, n_obs: int) -> Figure:
     posteriors = _posteriors(results, task, n_obs)
     panels = [Panel(label, samples, _colour(label)) for label, samples in posteriors.items()]
     truth = {name: np.asarray(value) for name, value in get(task).truth.items()}
-    title = f"{task_title(task)}, N = {n_obs}: regions of 50 % and 90 %"
-    return plot_pair_panels(panels, truth=truth, title=title, width=WIDTH)
+    title = f"{task_title(task)}, N = {n_obs}: regions of 50 % and 90 %, truth dotted"
+    return plot_pair_panels(panels, truth=truth, title=title, symbol=symbol, width=WIDTH)
 
 
 def _posteriors(results: GridResults, task: str, n_obs: int) -> dict[str, Mapping[str, np.ndarray]]:
