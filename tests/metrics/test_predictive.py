@@ -5,6 +5,7 @@ import pytest
 
 import pliant
 from pliant.metrics.predictive import predictive_distance
+from pliant.problem import sets
 
 DRAWS = 300
 
@@ -57,3 +58,18 @@ def test_unusable_simulations_are_not_passed_over():
         scale=None,
     )
     assert predictive_distance(problem, {"mu": np.array([-1.0, 1.0])}, pliant.Euclidean()) == np.inf
+
+
+def test_plans_that_do_not_converge_are_a_warning():
+    problem = problem_of(20)
+    hasty = pliant.Wasserstein(regularisation=0.001, max_iterations=1)
+    with pytest.warns(UserWarning, match="300 of 300 transport plans did not converge"):
+        predictive_distance(problem, exact(problem, 1), hasty)
+
+
+def test_chunks_do_not_change_the_distance(monkeypatch):
+    """A thousand sets of a thousand draws pass through memory in pieces."""
+    problem, theta = problem_of(20), exact(problem_of(20), 1)
+    whole = predictive_distance(problem, theta, pliant.MMD())
+    monkeypatch.setattr(sets, "_CHUNK_NUMBERS", 20 * 10 * 7)  # 7 sets at a time
+    assert predictive_distance(problem, theta, pliant.MMD()) == whole

@@ -6,6 +6,7 @@ import pytest
 import pliant
 from pliant.metrics import table
 from pliant.metrics.table import evaluate
+from pliant.metrics.wasserstein import exact_squared_wasserstein
 
 pytestmark = pytest.mark.wrong_types  # a stand-in for the posterior
 
@@ -113,13 +114,61 @@ def test_a_problem_of_ones_own_has_predictive_metrics_alone():
 
 
 @pytest.mark.usefixtures("_mean_parameters")
-@pytest.mark.parametrize(("n_obs", "draws"), [(1, 1000), (100, 1000), (1000, 100)])
-def test_many_observations_mean_fewer_draws(n_obs, draws):
+@pytest.mark.parametrize(
+    ("shape", "mmd", "wasserstein"),
+    [
+        ((1,), 1000, 1000),
+        ((1000,), 1000, 1000),
+        ((1000, 8), 1000, 1000),
+        ((100, 100, 6), 1000, 1000),
+        ((1000, 100, 6), 1000, 100),
+    ],
+)
+def test_checks_have_1000_draws_unless_plans_are_large(shape, mmd, wasserstein):
     problem = pliant.Problem(
-        {"mu": dist.Normal(0, 1)}, lambda key, theta: theta["mu"], np.zeros(n_obs)
+        {"mu": dist.Normal(0, 1)},
+        lambda key, theta: jax.numpy.full(shape[1:], theta["mu"]),
+        np.zeros(shape),
+        scale=None,
     )
     rows = evaluate(Samples(problem, {"mu": np.arange(2000.0)}), problem, n_samples=2000)
-    assert rows[0].value == (draws - 1) / 2
+    assert [row.value for row in rows] == [(mmd - 1) / 2, (wasserstein - 1) / 2]
+
+
+@pytest.mark.usefixtures("_mean_parameters")
+@pytest.mark.parametrize(("n_obs", "draws"), [(100, 1000), (1000, 100)])
+def test_slow_simulators_have_fewer_draws(n_obs, draws):
+    simulator = pliant.PythonSimulator(lambda rng, theta: theta["mu"])
+    problem = pliant.Problem(
+        {"mu": dist.Normal(0, 1)}, simulator, np.arange(float(n_obs)), scale=None
+    )
+    rows = evaluate(Samples(problem, {"mu": np.arange(2000.0)}), problem, n_samples=2000)
+    assert [row.value for row in rows] == [(draws - 1) / 2] * 2
+
+
+def test_plans_of_the_pendulum_converge(monkeypatch):
+    """No warning; and the entropic distance is close to the exact one, which it cannot undercut."""
+    task = pliant.tasks.get("furuta")
+    problem = task.problem(n_obs=50)
+    seen = []
+
+    def predictive(problem, theta, discrepancy, *, seed):
+        seen.append(discrepancy)
+        return 0.0
+
+    monkeypatch.setattr(table, "predictive_distance", predictive)
+    monkeypatch.setattr(table, "_DRAWS", 1)
+    theta = {name: np.full(10, value) for name, value in task.truth.items()}
+    evaluate(Samples(problem, theta), problem, task=task, n_samples=10)
+    plan, state = seen[2], seen[2].prepare(problem.observed)
+    sets = task.observed(400, 5).reshape(8, 50, 100, 6)
+    distances, counts = plan.measure(state, sets, np.ones((8, 50), bool))
+    assert not np.any(counts["unconverged"])
+    flat = np.asarray(problem.observed, float).reshape(50, -1)
+    exact = [exact_squared_wasserstein(np.reshape(x, (50, -1)), flat) for x in sets]
+    ratios = np.asarray(distances, float) / exact
+    assert ratios.min() > 0.998  # marginals are met to 1e-3
+    assert ratios.max() < 1.1
 
 
 def test_wrong_options_are_refused(location):

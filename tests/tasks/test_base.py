@@ -147,3 +147,26 @@ def test_unknown_names_list_the_known_ones(name, hint):
 def test_a_name_is_a_string():
     with pytest.raises(TypeError, match="name"):
         tasks.get(3)  # pyright: ignore[reportArgumentType]
+
+
+def test_get_passes_options_on():
+    assert tasks.get("sir") == tasks.get("sir", times=10, truncated=False)
+    task = tasks.get("sir", times=20, truncated=True)
+    assert (task.times, task.truncated) == (20, True)  # pyright: ignore
+    assert tasks.get("furuta", back_emf=True).back_emf  # pyright: ignore
+    with pytest.raises(ValueError, match="times: expected 10 or 20, got 7"):
+        tasks.get("sir", times=7)
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "says"),
+    [
+        ("sir", "time", "options are times, truncated. Did you mean 'times'?"),
+        ("furuta", "times", "options are back_emf."),
+        ("slcp", "times", "It has none."),
+    ],
+)
+def test_unknown_options_list_the_known_ones(name, option, says):
+    with pytest.raises(TypeError, match=f"^{option}: the task {name} has no such option") as caught:
+        tasks.get(name, **{option: 20})
+    assert says in str(caught.value)

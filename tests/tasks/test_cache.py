@@ -1,9 +1,14 @@
+import json
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from pliant._files import cache_folder, write_arrays
 from pliant.tasks import cache, get
-from pliant.tasks.cache import cached
+from pliant.tasks.cache import as_json, cached
+from pliant.tasks.gaussian_location import GaussianLocationTask
 
 KEY = {"task": "toy", "version": 1, "n_obs": 2, "seed": 0, "n": 3}
 DATA = np.arange(4.0)
@@ -123,3 +128,32 @@ def test_references_are_stored_with_all_they_depend_on(folder):
     for other in ((2, 0, 5), (1, 1, 5), (1, 0, 6)):
         task.reference(*other)
     assert len(list(folder.iterdir())) == 4
+
+
+def test_references_of_other_options_are_other_files(folder):
+    """Truncation changes neither observations nor anything else in the key."""
+    whole, cut = get("sir"), get("sir", truncated=True)
+    np.testing.assert_array_equal(whole.observed(1), cut.observed(1))
+    whole.reference(1, n=5)
+    cut.reference(1, n=5)
+    get("sir", times=20).reference(1, n=5)
+    assert len(list(folder.iterdir())) == 3
+
+
+def test_array_options_of_ones_own_task_enter_the_key(folder):
+    class Shifted(GaussianLocationTask):
+        shift: jax.Array
+
+        def posterior_samples(self, observed, *, seed=0, n=10_000):
+            samples = super().posterior_samples(observed, seed=seed, n=n)
+            return {"theta": samples["theta"] + np.asarray(self.shift)}
+
+    one, two = (Shifted(jnp.full(10, value)).reference(1, n=5)["theta"] for value in (1.0, 2.0))
+    np.testing.assert_allclose(two - one, 1.0, rtol=1e-5)
+
+
+def test_options_as_json():
+    values = [None, True, 2, 0.5, "a", (1, 2), (1, 3), [1, 2], np.arange(3), np.arange(3.0), max]
+    texts = [json.dumps(as_json(value)) for value in values]
+    assert len(set(texts)) == len(values)
+    assert as_json(jnp.arange(3.0)) == as_json(jnp.arange(3.0))

@@ -141,3 +141,9 @@ def test_there_is_no_reference():
     assert not FurutaTask.has_reference
     with pytest.raises(ValueError, match="furuta has no exact posterior"):
         FurutaTask().reference()
+
+
+@pytest.mark.wrong_types
+def test_back_emf_is_a_flag():
+    with pytest.raises(TypeError, match="back_emf"):
+        FurutaTask(back_emf="no")

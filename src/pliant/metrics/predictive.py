@@ -1,5 +1,7 @@
 """Posterior predictive checks: do simulations from the posterior resemble the data?"""
 
+import warnings
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
@@ -26,7 +28,7 @@ def predictive_distance(
     r"""The paper's :math:`\mathbb{E}_{q(\theta)}[D(x^\star_{1:N}, x_{1:M})]` over given draws.
 
     Each draw simulates its own set, which is compared with the observed set in the problem's
-    scale of the features.
+    scale of the features. Sets are simulated in chunks that bound the memory.
 
     Args:
         problem: The simulator and the observations.
@@ -50,4 +52,11 @@ def predictive_distance(
         n_draws = max(problem.n_obs, discrepancy.min_draws)
     options = RoundOptions(n_draws)
     measurement = measure_parameters(sim_key, problem, state, z, options, with_noise=False)
+    if unconverged := measurement.row.get("unconverged"):
+        warnings.warn(
+            f"{unconverged} of {len(z)} transport plans did not converge, so the predictive "
+            "distance is approximate. Use pliant.Wasserstein with more max_iterations or a larger "
+            "regularisation.",
+            stacklevel=2,
+        )
     return float(measurement.distance.mean())

@@ -10,8 +10,11 @@ stored (``cache``).
 
 import difflib
 import importlib
+from collections.abc import Iterable
+from typing import Any
 
 from pliant.tasks.base import AbstractTask as AbstractTask
+from pliant.tasks.base import option_names
 
 _CLASSES = {
     "gaussian_location": "GaussianLocationTask",
@@ -27,17 +30,34 @@ def names() -> tuple[str, ...]:
     return tuple(_CLASSES)
 
 
-def get(name: str) -> AbstractTask:
-    """The task of this name, with its default options.
+def get(name: str, **options: Any) -> AbstractTask:
+    """The task of this name.
+
+    Args:
+        name: One of ``names()``.
+        **options: The task's own: ``times`` and ``truncated`` of ``"sir"``, ``back_emf`` of
+            ``"furuta"``. The other tasks have none.
 
     Raises:
-        ValueError: If there is none; the message lists all names and suggests the closest.
+        ValueError: If there is no such task; the message lists all names and suggests the closest.
+        TypeError: If the task has no such option; the message lists its options.
     """
     if not isinstance(name, str):
         raise TypeError(f"name: expected the name of a task, got {name!r}.")
     if name not in _CLASSES:
-        close = difflib.get_close_matches(name.lower().replace("-", "_"), _CLASSES, n=1, cutoff=0.4)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
+        hint = _closest(name.lower().replace("-", "_"), _CLASSES)
         raise ValueError(f"name: expected one of {', '.join(_CLASSES)}, got {name!r}.{hint}")
     module = importlib.import_module(f"pliant.tasks.{name}")  # import no other task
-    return getattr(module, _CLASSES[name])()
+    kind = getattr(module, _CLASSES[name])
+    allowed = option_names(kind)
+    for option in options:
+        if option not in allowed:
+            known = f"Its options are {', '.join(allowed)}." if allowed else "It has none."
+            hint = _closest(option, allowed)
+            raise TypeError(f"{option}: the task {name} has no such option. {known}{hint}")
+    return kind(**options)
+
+
+def _closest(text: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(text, known, n=1, cutoff=0.4)
+    return f" Did you mean {close[0]!r}?" if close else ""

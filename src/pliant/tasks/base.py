@@ -1,6 +1,7 @@
 """The interface of a task: a problem with known true parameters and an exact posterior."""
 
 import abc
+import dataclasses
 from functools import partial
 from typing import Any, ClassVar
 
@@ -13,11 +14,14 @@ from numpyro.distributions import Distribution
 
 from pliant._checks import check_integer, check_seed
 from pliant.problem.problem import Problem
-from pliant.tasks.cache import Samples, cached
+from pliant.tasks.cache import Samples, as_json, cached
 
 
 class AbstractTask(eqx.Module):
-    """A simulator with a prior and true parameters, at which it simulates observations."""
+    """A simulator with a prior and true parameters, at which it simulates observations.
+
+    The fields of a subclass are the task's options.
+    """
 
     name: ClassVar[str]
     summary: ClassVar[str]
@@ -71,7 +75,8 @@ class AbstractTask(eqx.Module):
         if not self.has_reference:
             self.posterior_samples(x, seed=seed, n=n)  # raises, and says why
         size = {"n_obs": int(n_obs), "seed": int(seed), "n": n}
-        key = {"task": self.name, "version": self.reference_version, **size}
+        options = {name: as_json(getattr(self, name)) for name in option_names(type(self))}
+        key = {"task": self.name, "version": self.reference_version, "options": options, **size}
         compute = partial(self.posterior_samples, x, seed=seed, n=n)
         samples = cached(key, np.asarray(x), compute)
         return {name: jnp.asarray(value, float) for name, value in samples.items()}
@@ -92,6 +97,11 @@ class AbstractTask(eqx.Module):
             observed=self.observed(n_obs, seed),
             scale=None,  # the paper compares data in their own units
         )
+
+
+def option_names(kind: type[AbstractTask]) -> tuple[str, ...]:
+    """The names of a task's options."""
+    return tuple(field.name for field in dataclasses.fields(kind) if field.init)
 
 
 def read_observed(observed: Any, event: tuple[int, ...]) -> Float[np.ndarray, "N *event"]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
 from pliant._files import cache_folder, read_arrays, write_arrays
@@ -46,6 +47,21 @@ def cached(key: Mapping[str, Any], data: np.ndarray, compute: Callable[[], Sampl
                 stacklevel=3,
             )
     return samples
+
+
+def as_json(value: Any) -> Any:
+    """An option of a task as JSON data for a key: other values, other data."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    leaves, structure = jax.tree.flatten(value)
+    return [str(structure), *map(_leaf_text, leaves)]
+
+
+def _leaf_text(leaf: Any) -> str:
+    if not isinstance(leaf, np.ndarray | np.generic | jax.Array):
+        return repr(leaf)
+    array = np.asarray(leaf)
+    return f"{array.dtype}{array.shape} {hashlib.sha256(array.tobytes()).hexdigest()}"
 
 
 def _read(path: Path, text: str, n: int) -> Samples | None:

@@ -9,6 +9,7 @@ import numpy as np
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Key
 
+from pliant._checks import check_instance
 from pliant.tasks.base import AbstractTask, Samples
 
 _STEPS = 100
@@ -45,6 +46,9 @@ class FurutaTask(AbstractTask):
     has_reference: ClassVar[bool] = False
 
     back_emf: bool = eqx.field(default=False, static=True)
+
+    def __check_init__(self):
+        check_instance("back_emf", self.back_emf, bool, "True")
 
     @property
     def truth(self) -> dict[str, Array]:
