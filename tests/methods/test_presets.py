@@ -125,8 +125,8 @@ def test_a_preset_has_the_papers_values(preset, expected):
 @pytest.mark.parametrize("n_obs", [2, 1000])
 def test_the_papers_mmd_is_exact_for_every_number_of_observations(n_obs):
     discrepancy = pliant.PLI.paper(n_obs).discrepancy
-    assert discrepancy.for_sizes(n_obs, n_obs) is discrepancy
     assert isinstance(discrepancy, pliant.MMD)
+    assert discrepancy.for_sizes(n_obs, n_obs) is discrepancy
 
 
 def test_one_observation_is_compared_by_squared_error():
