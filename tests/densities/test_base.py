@@ -12,6 +12,7 @@ from pliant.densities.base import (
     AbstractFamily,
     AbstractModel,
     AbstractModelFamily,
+    is_finite,
 )
 from pliant.densities.gaussian import GaussianDensity
 from pliant.densities.training import Training
@@ -81,3 +82,11 @@ def test_gradients_of_draws_are_those_of_the_expectation():
     # four standard errors of 20,000 draws: 2 s noise for the mean, 2 s^2 noise^2 for the spread
     assert float(gradient.mean[0]) == pytest.approx(2 * 0.7, abs=0.1)
     assert float(gradient.log_diagonal[0]) == pytest.approx(2 * 1.5**2, abs=0.2)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_density_is_finite_if_all_its_parameters_are(bad):
+    good = GaussianDensity(jnp.zeros(2), jnp.zeros(2), jnp.zeros((2, 2)))
+    assert is_finite(good)
+    assert is_finite(Cube())
+    assert not is_finite(GaussianDensity(jnp.array([0.0, bad]), jnp.zeros(2), jnp.zeros((2, 2))))

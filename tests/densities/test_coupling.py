@@ -8,9 +8,9 @@ from flowjax.bijections import RationalQuadraticSpline
 from pliant.densities.coupling import CouplingFlow, spline_forward, spline_inverse
 
 
-def random_flow(dim, condition_dim=0):
+def random_flow(dim, condition_dim=0, **size):
     """A flow whose last layers are not zero, so that it bends."""
-    flow = CouplingFlow(jax.random.key(0), dim=dim, condition_dim=condition_dim)
+    flow = CouplingFlow(jax.random.key(0), dim=dim, condition_dim=condition_dim, **size)
     leaves, structure = jax.tree.flatten(flow)
     keys = jax.random.split(jax.random.key(1), len(leaves))
     noise = [0.1 * jax.random.normal(k, leaf.shape) for k, leaf in zip(keys, leaves, strict=True)]
@@ -39,6 +39,21 @@ def test_inverse_undoes_forward(dim, condition_dim):
         back, inverse_det = eqx.filter_jit(flow.inverse)(y, condition)
         np.testing.assert_allclose(back, x, atol=1e-9)
         np.testing.assert_allclose(inverse_det, forward_det, atol=1e-9)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_the_knots_come_from_a_network_of_the_given_depth(depth):
+    """The first layer's network, computed by loops over its hidden layers."""
+    flow = random_flow(4, layers=2, width=7, depth=depth)
+    assert flow.hidden.shape == (2, depth - 1, 7, 7)
+    kept = jax.random.normal(jax.random.key(2), (2, 5))
+    h = np.maximum(flow.hidden_1[0] @ kept + flow.bias_1[0], 0)
+    for layer in range(depth - 1):
+        h = np.maximum(flow.hidden[0, layer] @ h + flow.bias[0, layer], 0)
+    raw = np.asarray(flow.last[0] @ h + flow.bias_last[0]).reshape(29, 2, 5)
+    shares = np.exp(raw[:10]) / np.exp(raw[:10]).sum(axis=0)
+    widths, _, _ = flow._knots(jax.tree.map(lambda leaf: leaf[0], flow._weights), kept, None)
+    np.testing.assert_allclose(widths, 10 * (1e-3 + 0.99 * shares), rtol=1e-4)
 
 
 @pytest.mark.parametrize("dim", [1, 5])

@@ -9,7 +9,7 @@ from scipy import stats
 
 import pliant
 from pliant.densities.coupling import CouplingFlow
-from pliant.densities.spline_flow import FlowDensity
+from pliant.densities.spline_flow import FlowDensity, _Data
 
 FAMILY = pliant.SplineFlow(layers=2, bins=4, width=8, training=pliant.Training(steps=50))
 STILL = pliant.Training(steps=1, every=1, rate=1e-9)
@@ -44,3 +44,40 @@ def test_whitening_takes_the_place_and_the_width():
     assert float(jnp.mean(draws)) == pytest.approx(100, abs=2e-3)
     assert float(jnp.std(draws)) == pytest.approx(0.01, rel=0.15)
     assert int(info["fit_steps"]) == 50
+
+
+@pytest.mark.parametrize(
+    ("whitening", "mean", "factor"),
+    [
+        ("full", [1.0, -2.0], [[2.0, 0.0], [0.9, 0.3]]),
+        ("diagonal", [1.0, -2.0], [[2.0, 0.0], [0.0, 0.9**0.5]]),  # of the variance 0.81 + 0.09
+        ("none", [0.0, 0.0], [[1.0, 0.0], [0.0, 1.0]]),
+    ],
+)
+def test_whitening_is_full_diagonal_or_none(whitening, mean, factor):
+    noise = np.asarray(jax.random.normal(jax.random.key(0), (20_000, 2)))
+    z = np.array([1.0, -2.0]) + noise @ np.array([[2.0, 0.0], [0.9, 0.3]]).T
+    family = pliant.SplineFlow(layers=2, bins=4, width=8, training=STILL, whitening=whitening)
+    density, _ = family.fit(jax.random.key(1), jnp.asarray(z), jnp.zeros(len(z)), None)
+    np.testing.assert_allclose(density.mean, mean, atol=0.05)
+    np.testing.assert_allclose(density.factor, factor, atol=0.05)
+
+
+def test_without_selection_nothing_is_held_out():
+    z = jax.random.normal(jax.random.key(0), (100, 1))
+    training = pliant.Training.plain(steps=20, rate=1e-3)
+    family = pliant.SplineFlow(layers=1, bins=4, width=8, training=training)
+    _, info = family.fit(jax.random.key(1), z, jnp.zeros(100), None)
+    assert set(info) == {"fit_steps"}
+    data = _Data(jax.random.key(2), np.asarray(z).T, np.zeros(100), 0.0, 10)
+    assert data.trained.shape == (1, 100)
+    assert data.held_out.shape == (1, 0)
+
+
+def test_a_deeper_flow_fits_as_well():
+    z = jax.random.normal(jax.random.key(0), (500, 2))
+    family = pliant.SplineFlow(layers=2, bins=4, width=8, depth=3, training=FAMILY.training)
+    density, _ = family.fit(jax.random.key(1), z, jnp.zeros(500), None)
+    assert density.flow.hidden.shape[1] == 2
+    expected = -stats.norm.logpdf(np.asarray(z)).sum(axis=1).mean()
+    assert -float(density.log_prob(z).mean()) == pytest.approx(expected, abs=0.1)

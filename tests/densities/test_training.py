@@ -40,8 +40,56 @@ def test_it_stops_when_the_held_out_loss_grows_and_keeps_the_best():
     assert float(info["held_out"]) < 2.0  # that of the start is 2
 
 
+def path_end(**options):
+    """Where ten steps of a constant gradient lead."""
+    data = {"target": jnp.zeros(2), "held_out": jnp.zeros(2)}
+    training = Training(steps=10, every=1, rate=0.1, patience=10, selection=False, **options)
+    model, info = train(
+        jax.random.key(0), Point(jnp.zeros(2)), data, lambda m, d, k: jnp.sum(m.x), None, training
+    )
+    return float(model.x[0]), info
+
+
+def test_plain_training_is_adam_alone():
+    """Adam's step along a constant gradient is the rate: ten steps of 0.1."""
+    end, info = path_end(decay=1.0, clip=None, averaging=1.0)
+    assert end == pytest.approx(-1.0, rel=1e-4)
+    assert "held_out" not in info
+    plain = Training.plain(steps=10, rate=0.1)
+    assert (plain.decay, plain.clip, plain.averaging, plain.selection) == (1.0, None, 1.0, False)
+
+
+def test_the_rate_decays_along_a_cosine():
+    rates = 0.1 * (0.99 * 0.5 * (1 + np.cos(np.pi * np.arange(10) / 10)) + 0.01)
+    assert path_end(averaging=1.0)[0] == pytest.approx(-rates.sum(), rel=1e-4)
+
+
+def test_the_result_is_the_running_average():
+    average, x = 0.0, 0.0
+    for _ in range(10):
+        x -= 0.1
+        average += 0.2 * (x - average)
+    assert path_end(decay=1.0, averaging=0.2)[0] == pytest.approx(average, rel=1e-4)
+
+
+def test_a_clipped_gradient_has_the_given_norm():
+    """With a limit of 1e-9, Adam's epsilon of 1e-8 outweighs the gradient: tiny steps."""
+    assert abs(path_end(decay=1.0, averaging=1.0, clip=1e-9)[0]) < 0.1
+    assert path_end(decay=1.0, averaging=1.0, clip=5.0)[0] == pytest.approx(-1.0, rel=1e-4)
+
+
+def test_without_selection_all_steps_are_made_and_the_last_model_is_kept():
+    training = Training(steps=500, rate=0.05, every=20, patience=2, selection=False)
+    model, info = trained(training, [4.0, 4.0], [1.0, 1.0])
+    assert int(info["fit_steps"]) == 500
+    assert float(info["held_out"]) == pytest.approx(float(held_out(model, {"held_out": 1.0})))
+    np.testing.assert_allclose(model.x, [4.0, 4.0], atol=0.1)
+
+
 @pytest.mark.wrong_types
-@pytest.mark.parametrize("option", ["steps", "rate", "clip", "every", "patience"])
+@pytest.mark.parametrize(
+    "option", ["steps", "rate", "decay", "clip", "averaging", "every", "patience"]
+)
 def test_options_are_checked(option):
     with pytest.raises((TypeError, ValueError), match=option):
         Training(**{option: 0})
