@@ -382,6 +382,8 @@ def test_the_replication_has_the_papers_budgets():
     """But for what the file says: the flow's training, and APT's."""
     runs = read_grid("replication").runs
     for run in runs:
+        if run.experiment in ("second_look", "partition"):
+            continue
         method = run.built_method
         if isinstance(method, pliant.PLI):
             paper = pliant.PLI.paper(run.n_obs)
