@@ -53,7 +53,7 @@ class PMCABC(AbstractABC):
             numbers of draws ("all"). Both are correct. A particle that was kept for many rounds
             has a large weight with "round", as its own proposal was broad, and a few such
             particles dominate: on SLCP with 100 observations and the paper's settings, the
-            effective sample size is 7 to 46 of 100 particles with "round" and 79 to 92 with "all".
+            effective sample size is 10 to 31 of 100 particles with "round" and 77 to 81 with "all".
         tolerance: The bandwidth at which the run ends; None for none.
         min_acceptance: The run ends when no more than this share of the new particles comes
             within the last bandwidth; None never ends it.
