@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import pliant
+from pliant._files import write_json
 from pliant.run.folder import CONTENTS
 from shell import ABC, NOT_THERE, TINY, assert_one_line_error, pliant_command
 
@@ -97,7 +98,7 @@ def test_a_problem_in_a_file_and_its_default_folder(model, tmp_path):
     assert len(config["file"]["sha256"]) == 64
     assert config["n_obs"] == 5
 
-    (folder / "metrics.json").write_text("{}")
+    write_json(folder / "metrics.json", {"metrics": []})
     budget = ["--max-simulations", 200 * 20 + 1024]  # one round, and the pilot of the scales
     outcome = pliant_command("run", f"{model}:make", *TINY, "--seed", 4, *budget, "--overwrite")
     assert outcome.exit_code == 0, outcome.output

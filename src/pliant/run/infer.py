@@ -19,7 +19,7 @@ from pliant.run.posterior import Posterior
 from pliant.run.progress import Display
 from pliant.run.recording import Record, RecordedSimulator
 from pliant.run.result import Result
-from pliant.run.store import Plan, Progress, RunStore
+from pliant.run.store import Plan, Progress, RunStore, check_begun, check_new
 from pliant.simulators.dispatch import SimulatorError
 from pliant.weighting.final_check import FinalCheck
 
@@ -60,24 +60,54 @@ def infer(
 
     Raises:
         TypeError, ValueError: For mistakes that can be found before the first round.
-        FileExistsError: If the folder holds a run or a result.
+        FileExistsError: If the folder holds a run, a result, or files that are not Pliant's.
         InUseError: If another process uses the folder.
     """
+    budget = {"max_simulations": max_simulations, "max_seconds": max_seconds}
+    plan = make_plan(problem, method, seed=seed, progress=progress, callback=callback, **budget)
+    if folder is None:
+        return _run(problem, plan, None, None, progress=progress, callback=callback)
+    path = check_path("folder", folder)
+    check_new(path)
+    with RunStore(path) as store:
+        return infer_into(store, problem, plan, progress=progress, callback=callback)
+
+
+def make_plan(
+    problem: Problem,
+    method: AbstractMethod,
+    *,
+    seed: int,
+    max_simulations: int | None,
+    max_seconds: float | None,
+    progress: bool = True,
+    callback: Callback | None = None,
+) -> Plan:
+    """Check the arguments of ``infer``, and fit the method to the budget."""
     plan = Plan(method, seed, max_simulations, max_seconds)
     _check(problem, plan, progress, callback)
     if max_simulations is not None:
         plan = plan._replace(method=method.within_budget(problem, max_simulations))
     _check_budget(problem, plan)
-    if folder is None:
-        return _run(problem, plan, None, None, progress=progress, callback=callback)
-    with RunStore(check_path("folder", folder)) as store:
-        try:
-            store.begin(plan, problem)
-            return _run(problem, plan, store, None, progress=progress, callback=callback)
-        except (TypeError, ValueError):
-            if not store.rounds:  # a mistake in the options
-                store.discard()
-            raise
+    return plan
+
+
+def infer_into(
+    store: RunStore,
+    problem: Problem,
+    plan: Plan,
+    *,
+    progress: bool = True,
+    callback: Callback | None = None,
+) -> Result:
+    """Make a new run in a folder that this process has locked; see ``infer``."""
+    try:
+        store.begin(plan, problem)
+        return _run(problem, plan, store, None, progress=progress, callback=callback)
+    except (TypeError, ValueError):
+        if not store.rounds and not store.holds_simulations:  # a mistake in the options
+            store.discard()
+        raise
 
 
 def resume(
@@ -113,6 +143,7 @@ def resume(
     if not path.is_dir():
         raise FileNotFoundError(f"{path}: there is no such folder.")
     check_instance("problem", problem, Problem, "pliant.Problem(prior, simulator, observed)")
+    check_begun(path)
     with RunStore(path, classes) as store:
         plan = store.plan(problem)
         if max_simulations is not None:
