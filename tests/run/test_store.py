@@ -221,6 +221,19 @@ def test_a_full_disk_ends_the_run_and_loses_nothing(tmp_path, monkeypatch):
     assert len(calls) + len(more) <= 4000 + 1000
 
 
+def test_a_full_disk_in_the_first_round_keeps_the_folder(problem, finished, tmp_path, monkeypatch):
+    def full(path, arrays):
+        with files.storing(path):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pliant.run.serialise.write_arrays", full)
+        result = pliant.infer(problem, METHOD, folder=tmp_path / "run")
+    assert result.status == "storage_failed"
+    assert "pliant.resume" in result.message
+    assert_same(pliant.resume(tmp_path / "run", problem), finished[1])
+
+
 def test_what_a_killed_process_was_writing_is_removed(problem, run):
     left = run / "rounds" / ".005.npz.unfinished-1"
     left.write_bytes(b"half")

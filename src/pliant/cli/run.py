@@ -22,7 +22,7 @@ from pliant.cli.report import (
 from pliant.cli.run_folder import begin_folder, check_folder, write_run
 from pliant.cli.target import Target, has_changed, read_config, read_target, read_target_again
 from pliant.problem.samples import named
-from pliant.run.folder import RUN, holds_run
+from pliant.run.folder import RUN, SIMULATIONS, holds_run
 
 if TYPE_CHECKING:
     from pliant.methods.base import AbstractMethod
@@ -142,4 +142,8 @@ def _finish(out: Console, folder: Path, target: Target, result: "Result") -> int
 
 
 def _draws_kept(folder: Path) -> str:
-    return f"No round was finished, but the draws are kept. Resume with: pliant resume {folder}"
+    kept = ", but the draws are kept" if (folder / SIMULATIONS).is_dir() else ""
+    return (
+        f"No round was finished{kept}. Resume with: pliant resume {folder} "
+        "(or start again with --overwrite)"
+    )

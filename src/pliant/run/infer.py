@@ -20,7 +20,7 @@ from pliant.run.progress import Display
 from pliant.run.recording import Record, RecordedSimulator
 from pliant.run.result import Result
 from pliant.run.store import Plan, Progress, RunStore, check_begun, check_new
-from pliant.simulators.dispatch import SimulatorError
+from pliant.simulators.dispatch import ExecutorError, SimulatorError
 from pliant.weighting.final_check import FinalCheck
 
 Callback = Callable[[dict[str, Any], Posterior], Any]
@@ -198,7 +198,8 @@ def _run(
         except KeyboardInterrupt:
             stop = Stop(Status.INTERRUPTED, f"{_rounds(len(now.rows))} of {method.rounds}.")
         except SimulatorError as error:
-            stop = Stop(Status.FAILED, f"{error}{record.explanation()}")
+            kept = _kept(error, store)
+            stop = Stop(Status.FAILED, f"{error}{record.explanation()}{kept}")
         except StorageError as error:
             stop = Stop(Status.STORAGE_FAILED, f"{error} {Status.STORAGE_FAILED.remedy}")
     if stop is None:
@@ -234,7 +235,7 @@ def _check_posterior(problem: Problem, plan: Plan, now: Progress, stop: Stop) ->
 def _save_or_discard(result: Result, store: RunStore) -> Result:
     """Save the result in the run's folder, or remove a run without a posterior."""
     if isinstance(result.posterior.density, Prior):
-        if result.status is Status.FAILED or not store.holds_simulations:
+        if not _is_worth_keeping(result.status, store):
             store.discard()
         return result
     try:
@@ -243,6 +244,23 @@ def _save_or_discard(result: Result, store: RunStore) -> Result:
         message = f"{error} This result is complete. Free some space, then save or resume it."
         return dataclasses.replace(result, status=Status.STORAGE_FAILED, message=message)
     return result
+
+
+def _is_worth_keeping(status: Status, store: RunStore) -> bool:
+    """Whether a run without a posterior has something to resume from."""
+    if status is Status.FAILED:
+        return store.holds_usable_simulations
+    return status is Status.STORAGE_FAILED or store.holds_simulations
+
+
+def _kept(error: SimulatorError, store: RunStore | None) -> str:
+    """How to continue after an executor broke."""
+    if store is None or not isinstance(error, ExecutorError) or not store.holds_usable_simulations:
+        return ""
+    return (
+        f" The draws made so far are kept: continue with pliant.resume({str(store.folder)!r}, "
+        "problem) and a new executor."
+    )
 
 
 def _advance(

@@ -14,7 +14,7 @@ from pliant.methods.base import AbstractMethod, Stop
 from pliant.problem.problem import Problem
 from pliant.run import folder as layout
 from pliant.run.failures import Failure
-from pliant.run.ledger import Ledger
+from pliant.run.ledger import Ledger, holds_usable_draw
 from pliant.run.ownership import check_own, remove_lock, remove_run
 from pliant.run.serialise import by_name, decode, encode, read_value, reading, write_value
 
@@ -146,6 +146,11 @@ class RunStore:
     def holds_simulations(self) -> bool:
         """Whether there are draws that would be lost with the folder."""
         return any((self.folder / layout.SIMULATIONS).glob("*/*.npz"))
+
+    @property
+    def holds_usable_simulations(self) -> bool:
+        """Whether any of these draws is usable."""
+        return any(map(holds_usable_draw, (self.folder / layout.SIMULATIONS).glob("*/*.npz")))
 
     def discard(self) -> None:
         """Remove the run, and the folders that were made for it if nothing else is in them."""
