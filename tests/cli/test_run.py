@@ -11,6 +11,8 @@ import pytest
 import pliant
 from pliant._files import write_json
 from pliant.run.folder import CONTENTS
+from pliant.simulators.dispatch import ExecutorError
+from pliant.simulators.python import PythonSimulator
 from shell import ABC, NOT_THERE, TINY, assert_one_line_error, pliant_command
 
 
@@ -193,8 +195,6 @@ def test_an_interrupted_run_is_resumed(slow_model, monkeypatch, tmp_path):
 
 
 def test_an_interrupted_first_round_of_a_slow_simulator_is_kept(slow_model, monkeypatch):
-    from pliant.simulators.python import PythonSimulator
-
     draw = PythonSimulator.draw
 
     def interrupted(self, *args):
@@ -209,6 +209,23 @@ def test_an_interrupted_first_round_of_a_slow_simulator_is_kept(slow_model, monk
     assert_one_line_error(pliant_command("show", "run"), "pliant resume run")
     again = pliant_command("run", f"{slow_model}:problem", *TINY, "--out", "run")
     assert_one_line_error(again, "not finished", "pliant resume run", "--overwrite")
+    assert pliant_command("resume", "run").exit_code == 0
+
+
+def test_draws_of_a_broken_executor_are_kept_and_resumed(slow_model, monkeypatch, tmp_path):
+    def broken(self, *args):
+        yield next(draw(self, *args))
+        raise ExecutorError("The executor broke.")
+
+    draw = PythonSimulator.draw
+    (tmp_path / "run").mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(PythonSimulator, "draw", broken)
+        outcome = pliant_command("run", f"{slow_model}:problem", *TINY, "--out", "run")
+    assert outcome.exit_code == 1
+    assert "failed: The executor broke." in outcome.stdout
+    assert "the draws are kept. Resume with: pliant resume run" in outcome.stderr
+    assert len(list(tmp_path.glob("run/simulations/*/*.npz"))) == 1
     assert pliant_command("resume", "run").exit_code == 0
 
 
