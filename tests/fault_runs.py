@@ -55,6 +55,37 @@ def problem(kind):
     return pliant.Problem({"mu": dist.Normal(0, 2)}, simulator, observed)
 
 
+def counted(note, **options):
+    """A problem whose draws never fail; ``note`` is called with every one."""
+    seconds = 0.05 if options else 0.0  # five draws per piece of an executor
+
+    def draw(rng, theta):
+        import time
+
+        note(1)
+        time.sleep(seconds)
+        return theta["mu"] + 0.5 * rng.normal(size=2)
+
+    observed = 1.0 + 0.5 * np.random.default_rng(0).normal(size=(10, 2))
+    simulator = pliant.PythonSimulator(draw, **options)
+    return pliant.Problem({"mu": dist.Normal(0, 2)}, simulator, observed)
+
+
+def killer(file, fatal):
+    """A ``note`` of all processes: the one that makes the fatal draw is killed."""
+
+    def note(_):
+        import os
+        import signal
+
+        with file.open("ab") as notes:
+            notes.write(b".")
+        if file.stat().st_size == fatal:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return note
+
+
 def method():
     return pliant.PLI(family=pliant.Gaussian(), discrepancy=pliant.Euclidean(), **OPTIONS)
 

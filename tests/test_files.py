@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 
 from pliant._files import (
+    InUseError,
+    lock,
     read_arrays,
     read_json,
     remove_unfinished,
@@ -176,3 +178,22 @@ def test_a_file_that_is_not_arrays_is_named(tmp_path, kind):
     (tmp_path / "data.npz").write_bytes(FOREIGN[kind])
     with pytest.raises(ValueError, match=r"data\.npz: not a file of arrays, or damaged"):
         read_arrays(tmp_path / "data.npz")
+
+
+def test_a_lock_that_its_owner_removes_is_made_anew(tmp_path, monkeypatch):
+    import fcntl
+
+    path, take, calls = tmp_path / "rounds" / ".lock", fcntl.flock, []
+
+    def removed_before(file, how):
+        calls.append(1)
+        if len(calls) == 1:
+            path.unlink()
+            path.parent.rmdir()
+        take(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", removed_before)
+    with lock(path, tmp_path):
+        assert (len(calls), path.is_file()) == (2, True)
+        with pytest.raises(InUseError, match="in use by process"):
+            lock(path, tmp_path)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import socket
 import sys
 import zipfile
@@ -55,8 +56,13 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 def remove_unfinished(folder: Path) -> None:
     """Remove what killed processes left of the files that they were writing into the folder."""
-    for path in folder.glob(f".*{_UNFINISHED}*") if folder.is_dir() else []:
+    for path in filter(is_unfinished, folder.iterdir()) if folder.is_dir() else ():
         path.unlink(missing_ok=True)
+
+
+def is_unfinished(path: Path) -> bool:
+    """Whether ``replacing`` gave a file its name, for the time until it is complete."""
+    return re.fullmatch(rf"\..+{re.escape(_UNFINISHED)}[0-9a-f]+", path.name) is not None
 
 
 def write_json(path: Path, data: Mapping[str, Any]) -> None:
@@ -167,16 +173,21 @@ def lock(path: Path, folder: Path) -> IO[str]:
     """
     import fcntl
 
-    file = path.open("a+")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        file.seek(0)
-        owner = file.read().strip() or "another process"
-        file.close()
-        raise InUseError(
-            f"{folder} is in use by {owner}. Wait for it, or choose another folder."
-        ) from error
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a+")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            file.seek(0)
+            owner = file.read().strip() or "another process"
+            file.close()
+            raise InUseError(
+                f"{folder} is in use by {owner}. Wait for it, or choose another folder."
+            ) from error
+        if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+            break
+        file.close()  # its owner removed it after it was opened here
     file.truncate(0)
     file.write(f"process {os.getpid()} on {socket.gethostname()}")
     file.flush()

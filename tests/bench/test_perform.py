@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pliant._files import lock
+from pliant._files import lock, write_json
 from pliant.bench.perform import perform
 from pliant.cli.grid import parse_grid
 from pliant.run.folder import ERROR, LOCK, METRICS, RUN, round_file, snapshot_file
@@ -57,11 +57,23 @@ def test_a_run_is_resumed_only_if_it_has_all_snapshots(kept, called, tmp_path, m
         monkeypatch.setattr(f"pliant.bench.perform.{name}", raising(name))
     files = [round_file(tmp_path, index) for index in (0, 1, 2)]
     files += [snapshot_file(tmp_path, index) for index in kept]
-    for path in (tmp_path / RUN, tmp_path / ERROR, *files):
+    for name in (RUN, ERROR):
+        write_json(tmp_path / name, {"of": "a run"})
+    for path in files:
         path.parent.mkdir(exist_ok=True)
         path.touch()
     assert perform(PLI, tmp_path).text == f"RuntimeError: {called}"
     assert all(path.exists() == (called == "resume") for path in files)
+
+
+def test_a_users_folder_is_refused_and_its_files_stay(tmp_path):
+    for name in ("precious.csv", "snapshots/001.npz"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("mine")
+    for _ in range(2):  # what the first refusal writes makes it no run's folder
+        assert "expected a new folder" in perform(PLI, tmp_path).text
+    assert {path.name for path in tmp_path.iterdir()} == {LOCK, ERROR, "precious.csv", "snapshots"}
+    assert (tmp_path / "snapshots/001.npz").read_text() == "mine"
 
 
 def raising(name):

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 import pliant
+from pliant._files import write_json
 from pliant.run.folder import CONTENTS
+from pliant.simulators.dispatch import ExecutorError
+from pliant.simulators.python import PythonSimulator
 from shell import ABC, NOT_THERE, TINY, assert_one_line_error, pliant_command
 
 
@@ -97,7 +100,7 @@ def test_a_problem_in_a_file_and_its_default_folder(model, tmp_path):
     assert len(config["file"]["sha256"]) == 64
     assert config["n_obs"] == 5
 
-    (folder / "metrics.json").write_text("{}")
+    write_json(folder / "metrics.json", {"metrics": []})
     budget = ["--max-simulations", 200 * 20 + 1024]  # one round, and the pilot of the scales
     outcome = pliant_command("run", f"{model}:make", *TINY, "--seed", 4, *budget, "--overwrite")
     assert outcome.exit_code == 0, outcome.output
@@ -192,8 +195,6 @@ def test_an_interrupted_run_is_resumed(slow_model, monkeypatch, tmp_path):
 
 
 def test_an_interrupted_first_round_of_a_slow_simulator_is_kept(slow_model, monkeypatch):
-    from pliant.simulators.python import PythonSimulator
-
     draw = PythonSimulator.draw
 
     def interrupted(self, *args):
@@ -208,6 +209,23 @@ def test_an_interrupted_first_round_of_a_slow_simulator_is_kept(slow_model, monk
     assert_one_line_error(pliant_command("show", "run"), "pliant resume run")
     again = pliant_command("run", f"{slow_model}:problem", *TINY, "--out", "run")
     assert_one_line_error(again, "not finished", "pliant resume run", "--overwrite")
+    assert pliant_command("resume", "run").exit_code == 0
+
+
+def test_draws_of_a_broken_executor_are_kept_and_resumed(slow_model, monkeypatch, tmp_path):
+    def broken(self, *args):
+        yield next(draw(self, *args))
+        raise ExecutorError("The executor broke.")
+
+    draw = PythonSimulator.draw
+    (tmp_path / "run").mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(PythonSimulator, "draw", broken)
+        outcome = pliant_command("run", f"{slow_model}:problem", *TINY, "--out", "run")
+    assert outcome.exit_code == 1
+    assert "failed: The executor broke." in outcome.stdout
+    assert "the draws are kept. Resume with: pliant resume run" in outcome.stderr
+    assert len(list(tmp_path.glob("run/simulations/*/*.npz"))) == 1
     assert pliant_command("resume", "run").exit_code == 0
 
 

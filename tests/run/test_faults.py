@@ -8,6 +8,7 @@ that it runs. Nothing may stay behind.
 
 import contextlib
 import json
+import multiprocessing
 import os
 import random
 import signal
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import cloudpickle
@@ -25,6 +27,7 @@ import pytest
 import fault_runs
 import pliant
 import pliant.run.ledger
+from pliant._files import read_arrays
 
 cloudpickle.register_pickle_by_value(fault_runs)  # workers need not import JAX
 COMPILED = Path(__file__).parents[2] / ".pytest_cache" / "compiled"
@@ -81,6 +84,34 @@ def test_workers_are_killed(reference, tmp_path):
         killer.join()
         assert_same(result, reference)
     assert len(killed) >= 2
+
+
+def paid(folder):
+    """The number of draws in the ledgers of a run."""
+    return sum(len(read_arrays(path)["code"]) for path in folder.glob("simulations/*/*.npz"))
+
+
+@pytest.mark.parametrize("fatal", [20, 100])  # in the first of two rounds, and in the second
+def test_an_executor_dies_and_the_run_goes_on_with_another(fatal, tmp_path, monkeypatch):
+    """Its workers make 64 draws per round; one kills itself, which breaks the executor."""
+    monkeypatch.setattr(pliant.run.ledger, "_SECONDS", 0.0)
+    folder, calls = tmp_path / "run", []
+    reference = pliant.infer(fault_runs.counted(calls.append), fault_runs.method())
+    assert len(calls) == 128
+    note = fault_runs.killer(tmp_path / "calls", fatal)
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as executor:
+        problem = fault_runs.counted(note, executor=executor)
+        broken = pliant.infer(problem, fault_runs.method(), folder=folder)
+    assert broken.status == "failed"
+    assert "a worker died" in broken.message
+    assert f"continue with pliant.resume({str(folder)!r}, problem)" in broken.message
+    assert paid(folder) >= fatal - 10  # all but the pieces that were in work
+    calls.clear()
+    before = paid(folder)
+    resumed = pliant.resume(folder, fault_runs.counted(calls.append))
+    assert resumed.status == "finished"
+    assert len(calls) == 128 - before
+    np.testing.assert_array_equal(samples(resumed), samples(reference))
 
 
 def kill_and_tell_family(pid):

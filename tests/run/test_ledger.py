@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pliant.run.ledger import Ledger
+from pliant.run.ledger import Ledger, holds_usable_draw
 from pliant.simulators.dispatch import Request
 from pliant.simulators.external import Table
 from pliant.simulators.worker import EXCEPTION, KINDS, OK, Drawn
@@ -97,3 +97,14 @@ def test_a_damaged_file_is_named_and_left_out(folder):
     ledger.add(REQUEST, PLACES, DRAWN)
     ledger.write(REQUEST)
     assert (folder / "00002.npz").exists()
+
+
+def test_usable_draws_are_told_from_failed_ones(folder, tmp_path):
+    path = folder / "00001.npz"
+    assert holds_usable_draw(path)
+    failed = Ledger(tmp_path / "002")
+    failed.add(REQUEST, PLACES, DRAWN._replace(code=np.full(4, KINDS.index(EXCEPTION), np.uint8)))
+    failed.write(REQUEST)
+    assert not holds_usable_draw(tmp_path / "002" / "00001.npz")
+    path.write_bytes(b"nothing")
+    assert holds_usable_draw(path)  # nobody can tell

@@ -155,14 +155,17 @@ def test_folders_that_hold_a_run_or_none_are_told_apart(problem, run, tmp_path):
         pliant.infer(problem, METHOD, folder=run)
     shutil.copytree(run, tmp_path / "saved")
     (tmp_path / "saved" / "run.json").unlink()
+    shutil.rmtree(tmp_path / "saved" / "rounds")
     with pytest.raises(FileExistsError, match="holds a result already"):
         pliant.infer(problem, METHOD, folder=tmp_path / "saved")
     assert (tmp_path / "saved" / "posterior.npz").exists()
+    assert not (tmp_path / "saved" / "rounds").exists()  # no lock stays behind
     with pytest.raises(FileNotFoundError):
         pliant.resume(tmp_path / "nowhere", problem)
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match="holds no run"):
         pliant.resume(tmp_path / "empty", problem)
+    assert not list((tmp_path / "empty").iterdir())
     cut(run, 2)
     with pytest.raises(FileNotFoundError, match="not finished"):
         pliant.load(run)
@@ -216,6 +219,19 @@ def test_a_full_disk_ends_the_run_and_loses_nothing(tmp_path, monkeypatch):
     monkeypatch.undo()
     assert_same(pliant.resume(tmp_path / "run", counted(more)), pliant.infer(counted([]), METHOD))
     assert len(calls) + len(more) <= 4000 + 1000
+
+
+def test_a_full_disk_in_the_first_round_keeps_the_folder(problem, finished, tmp_path, monkeypatch):
+    def full(path, arrays):
+        with files.storing(path):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pliant.run.serialise.write_arrays", full)
+        result = pliant.infer(problem, METHOD, folder=tmp_path / "run")
+    assert result.status == "storage_failed"
+    assert "pliant.resume" in result.message
+    assert_same(pliant.resume(tmp_path / "run", problem), finished[1])
 
 
 def test_what_a_killed_process_was_writing_is_removed(problem, run):
@@ -272,3 +288,29 @@ def test_the_store_is_closed_when_a_run_raises(problem, tmp_path):
         last = store.last()
     assert last is not None
     assert len(last.rows) == 1
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_folder_with_other_files_is_refused_and_stays_as_it_is(problem, tmp_path):
+    for name in ("simulations/precious.csv", "rounds/001.npz", "config.json", "notes.txt"):
+        path = tmp_path / name.replace("/", "-") / name
+        path.parent.mkdir(parents=True)
+        path.write_text("mine")
+        before = contents(tmp_path)
+        with pytest.raises(FileExistsError, match=r"expected a new folder.*Choose another"):
+            pliant.infer(problem, METHOD, folder=tmp_path / name.replace("/", "-"))
+        assert contents(tmp_path) == before
+
+
+def test_a_run_without_draws_is_removed_from_a_folder_that_stays(tmp_path):
+    def simulate(rng, theta):
+        raise ArithmeticError("never")
+
+    failing = pliant.Problem(PRIOR, pliant.PythonSimulator(simulate), OBSERVED)
+    (tmp_path / "mine").mkdir()
+    for folder in (tmp_path / "mine", tmp_path / "new" / "run"):
+        assert pliant.infer(failing, METHOD, folder=folder).status == "failed"
+    assert [path.name for path in tmp_path.rglob("*")] == ["mine"]

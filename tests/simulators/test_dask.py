@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -14,6 +15,8 @@ import pytest
 from distributed import Client, LocalCluster
 
 import pliant
+import pliant.run.ledger
+from pliant._files import read_arrays
 
 pytestmark = pytest.mark.training
 
@@ -26,10 +29,10 @@ def model(rng, theta):
     return theta["mu"] + theta["sigma"] * rng.normal(size=2)
 
 
-def problem(**options):
+def problem(function=model, **options):
     return pliant.Problem(
         {"mu": dist.Normal(0, 5), "sigma": dist.LogNormal(0, 1)},
-        pliant.PythonSimulator(model, **options),
+        pliant.PythonSimulator(function, **options),
         2 + np.random.default_rng(0).normal(size=(30, 2)),
     )
 
@@ -71,3 +74,66 @@ def test_a_cluster_gives_the_serial_posterior_though_a_worker_dies(client):
     )
     assert disturbed.history["distance_min"].tolist() == serial.history["distance_min"].tolist()
     assert not disturbed.failures
+
+
+def kills_scheduler(pid, after):
+    """A model that kills the scheduler at one of its draws."""
+    calls = []
+
+    def draw(rng, theta):
+        calls.append(1)
+        if len(calls) == after:
+            os.kill(pid, signal.SIGKILL)
+            time.sleep(1.0)
+        time.sleep(0.01)
+        return model(rng, theta)
+
+    return draw
+
+
+@contextmanager
+def own_cluster(file):
+    """The process of a scheduler, and a client of it; there is one worker."""
+    part = [sys.executable, "-m"]
+    options = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    where = ["--scheduler-file", file, "--no-dashboard"]
+    scheduler = subprocess.Popen(
+        [*part, "distributed.cli.dask_scheduler", "--port", "0", *where], **options
+    )
+    worker = subprocess.Popen(
+        [*part, "distributed.cli.dask_worker", "--nthreads", "1", "--no-nanny", *where], **options
+    )
+    try:
+        client = Client(scheduler_file=str(file), timeout=60)
+        client.wait_for_workers(1, timeout=60)
+        yield scheduler, client
+        client.close(timeout=1)
+    finally:
+        for process in (scheduler, worker):
+            process.kill()
+            process.wait()
+
+
+def test_a_dead_scheduler_costs_no_finished_draw(tmp_path, monkeypatch):
+    monkeypatch.setattr(pliant.run.ledger, "_SECONDS", 0.0)
+    folder = tmp_path / "run"
+    with own_cluster(tmp_path / "scheduler.json") as (scheduler, client):
+        function = kills_scheduler(scheduler.pid, after=200)
+        spread = problem(function, executor=client.get_executor())
+        broken = pliant.infer(spread, METHOD, folder=folder)
+    assert broken.status == "failed"
+    assert f"pliant.resume({str(folder)!r}, problem) and a new executor" in broken.message
+    kept = sum(len(read_arrays(path)["code"]) for path in folder.glob("simulations/*/*.npz"))
+    assert kept >= 100
+    calls = []
+
+    def counted(rng, theta):
+        calls.append(1)
+        return model(rng, theta)
+
+    resumed = pliant.resume(folder, problem(counted))
+    assert len(calls) == 2000 - kept
+    expected = pliant.infer(problem(), METHOD)
+    np.testing.assert_array_equal(
+        resumed.posterior.sample(100)["mu"], expected.posterior.sample(100)["mu"]
+    )

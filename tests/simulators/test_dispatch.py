@@ -1,13 +1,22 @@
 """How draws are cut into pieces, and that no worker waits."""
 
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import pliant
-from pliant.simulators.dispatch import PROBES, Pool, Request, _in_order, _Pieces, draw_pieces
+from pliant.simulators.dispatch import (
+    PROBES,
+    ExecutorError,
+    Pool,
+    Request,
+    _in_order,
+    _Pieces,
+    draw_pieces,
+    worker_count,
+)
 from pliant.simulators.worker import Drawn
 
 
@@ -70,3 +79,50 @@ def test_both_workers_are_kept_busy():
     share = spent / (2 * (time.monotonic() - start))
     assert share > 0.5  # 0.95 on a machine with nothing else to do: benchmarks/simulators.py
     assert pliant.PythonSimulator(call, executor=executor).pool_size == 2
+
+
+ALL = np.ones((50, 4), bool)
+
+
+class Breaking(Executor):
+    """It makes a piece at once; the one numbered ``at`` breaks it, here or in its worker."""
+
+    def __init__(self, at, *, when_submitted):
+        self.at, self.when_submitted, self.count = at, when_submitted, 0
+
+    def submit(self, function, /, *args):
+        self.count += 1
+        future = Future()
+        if self.count != self.at:
+            future.set_result(function(*args))
+        elif self.when_submitted:
+            raise BrokenExecutor("dead")
+        else:
+            future.set_exception(BrokenExecutor("dead"))
+        return future
+
+
+@pytest.mark.parametrize(("at", "when_submitted", "finished"), [(15, True, 14), (1, False, 19)])
+def test_finished_draws_are_passed_on_when_the_executor_breaks(at, when_submitted, finished):
+    executor = Breaking(at, when_submitted=when_submitted)
+    pool = Pool(10, lambda: executor, replaceable=False, abandon=lambda: None)
+    made = []
+
+    def collect():
+        for places, _ in draw_pieces(lambda words, theta: 0.0, request(50, 4), ALL, pool):
+            made.extend(places.tolist())
+
+    with pytest.raises(ExecutorError, match="a worker died"):
+        collect()
+    assert len(made) == len(set(made)) == finished  # nothing is known yet: one draw per piece
+
+
+def test_a_cluster_that_does_not_answer_is_an_executors_error():
+    class Client:
+        def ncores(self):
+            raise OSError("timed out")
+
+    executor = ThreadPoolExecutor(1)
+    executor._client = Client()
+    with pytest.raises(ExecutorError, match="does not answer: timed out"):
+        worker_count(executor)

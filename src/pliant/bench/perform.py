@@ -1,7 +1,6 @@
 """Perform one run of a grid in any process: infer, score, and write the folder."""
 
 import functools
-import shutil
 import time
 import traceback
 from pathlib import Path
@@ -17,6 +16,12 @@ from pliant.problem.prior import Prior
 from pliant.problem.samples import named
 from pliant.run import folder as layout
 from pliant.run.infer import Callback, infer, resume
+from pliant.run.ownership import (
+    check_own,
+    remove_checkpoints,
+    remove_run,
+    remove_snapshots,
+)
 from pliant.run.posterior import Posterior
 from pliant.run.result import Result
 from pliant.tasks import get
@@ -59,6 +64,7 @@ class NoPosteriorError(RuntimeError):
 
 
 def _perform(run: Run, folder: Path) -> str:
+    check_own(folder)
     (folder / layout.ERROR).unlink(missing_ok=True)
     write_settings(folder, run)
     task = _task(run.task)
@@ -67,8 +73,8 @@ def _perform(run: Run, folder: Path) -> str:
     if layout.holds_run(folder) and _snapshots_are_whole(folder, run):
         result = resume(folder, problem, **options)
     else:
-        layout.remove_run(folder)
-        shutil.rmtree(folder / layout.SNAPSHOTS, ignore_errors=True)
+        remove_run(folder)
+        remove_snapshots(folder)
         result = infer(problem, run.built_method, seed=run.seed, folder=folder, **options)
     _finish(run, folder, task, problem, result)
     return result.status
@@ -89,7 +95,7 @@ def _finish(run: Run, folder: Path, task: AbstractTask, problem: Any, result: Re
         "seconds": result.history[-1]["seconds"],
         "metrics": [row._asdict() for row in rows],
     }
-    layout.remove_checkpoints(folder)
+    remove_checkpoints(folder)
     write_json(folder / layout.METRICS, metrics)
 
 

@@ -19,10 +19,10 @@ from pliant.cli.report import (
     print_summary,
     say,
 )
-from pliant.cli.run_folder import begin_folder, check_folder, leave_folder, write_run
+from pliant.cli.run_folder import begin_folder, check_folder, write_run
 from pliant.cli.target import Target, has_changed, read_config, read_target, read_target_again
 from pliant.problem.samples import named
-from pliant.run.folder import RUN, holds_run
+from pliant.run.folder import RUN, SIMULATIONS, holds_run
 
 if TYPE_CHECKING:
     from pliant.methods.base import AbstractMethod
@@ -56,7 +56,8 @@ def run_target(
     try:
         with Console(stderr=True).status("loading"):
             from pliant._devices import keep_compiled_code
-            from pliant.run.infer import infer
+            from pliant.run.infer import infer_into, make_plan
+            from pliant.run.store import RunStore
 
             keep_compiled_code()
             target = read_target(text, n_obs, seed)
@@ -66,11 +67,11 @@ def run_target(
                 inference = inference.within_budget(problem, budget["max_simulations"])
         _announce(out, target, inference)
         with on_dask(problem, dask) as spread:
-            made = begin_folder(folder, target, inference, seed, given)
-            try:
-                result = infer(spread, inference, seed=seed, folder=folder, **budget)
-            finally:
-                leave_folder(folder, made)
+            plan = make_plan(spread, inference, seed=seed, **budget)
+            with RunStore(folder) as store:
+                check_folder(folder, overwrite=overwrite)  # again: now nobody else can change it
+                begin_folder(folder, target, inference, seed, given)
+                result = infer_into(store, spread, plan)
     except KeyboardInterrupt:
         typer.echo(_INTERRUPTED, err=True)
         return _EXIT_CODE
@@ -141,4 +142,8 @@ def _finish(out: Console, folder: Path, target: Target, result: "Result") -> int
 
 
 def _draws_kept(folder: Path) -> str:
-    return f"No round was finished, but the draws are kept. Resume with: pliant resume {folder}"
+    kept = ", but the draws are kept" if (folder / SIMULATIONS).is_dir() else ""
+    return (
+        f"No round was finished{kept}. Resume with: pliant resume {folder} "
+        "(or start again with --overwrite)"
+    )

@@ -1,6 +1,5 @@
 """What the command line writes beside a result: how it was made, samples and pictures."""
 
-import contextlib
 import os
 import platform
 import shlex
@@ -14,6 +13,7 @@ import pliant
 from pliant.cli.errors import UserError
 from pliant.problem.samples import named
 from pliant.run import folder as layout
+from pliant.run.ownership import check_own, is_own, remove_run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,7 +26,11 @@ N_SAMPLES = 10_000
 
 
 def check_folder(folder: Path, *, overwrite: bool) -> None:
-    """Raise before the run if its result could not be written, or would replace another."""
+    """Raise before the run if its result could not be written, or would replace other files."""
+    existing = next(p for p in (folder, *folder.absolute().parents) if p.exists())
+    if not existing.is_dir():
+        raise UserError(f"--out: {existing} is a file, not a folder.")
+    check_own(folder)
     if layout.holds_result(folder) and not overwrite:
         raise UserError(
             f"{folder} holds a result already. Choose another --out, or --overwrite it."
@@ -36,40 +40,21 @@ def check_folder(folder: Path, *, overwrite: bool) -> None:
             f"{folder} holds a run that is not finished. Continue it with pliant resume {folder}, "
             "choose another --out, or --overwrite it."
         )
-    existing = next(p for p in (folder, *folder.absolute().parents) if p.exists())
-    if not existing.is_dir():
-        raise UserError(f"--out: {existing} is a file, not a folder.")
     if not os.access(existing, os.W_OK | os.X_OK):
         raise UserError(f"--out: {existing} cannot be written to.")
 
 
 def begin_folder(
     folder: Path, target: "Target", method: "AbstractMethod", seed: int, given: Mapping[str, Any]
-) -> list[Path]:
-    """Write how the run is made, and remove any run that was there.
+) -> None:
+    """Remove any run that is there, and write how the new one is made.
 
-    Returns:
-        The folders that were created, the innermost first.
+    The folder has to be locked and checked.
     """
     from pliant._files import write_json
 
-    made = [path for path in (folder, *folder.parents) if not path.exists()]
-    layout.remove_run(folder)
-    for name in layout.CONTENTS:
-        if (folder / name).is_file():
-            (folder / name).unlink()
-    folder.mkdir(parents=True, exist_ok=True)
+    remove_run(folder)
     write_json(folder / layout.CONFIG, _config(method, seed, target, given))
-    return made
-
-
-def leave_folder(folder: Path, made: list[Path]) -> None:
-    """Undo ``begin_folder`` if the run left nothing to resume."""
-    if not layout.holds_run(folder):
-        (folder / layout.CONFIG).unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # something else is in there
-            for path in made:
-                path.rmdir()
 
 
 def write_run(folder: Path, result: "Result", target: "Target") -> dict[str, Any]:
@@ -78,7 +63,8 @@ def write_run(folder: Path, result: "Result", target: "Target") -> dict[str, Any
     from pliant.plots.history import plot_history
     from pliant.plots.pairs import plot_pairs
 
-    (folder / layout.METRICS).unlink(missing_ok=True)  # those of the run before it was resumed
+    if is_own(folder / layout.METRICS):  # those of the run before it was resumed
+        (folder / layout.METRICS).unlink()
     samples = named(result.posterior.sample(N_SAMPLES, seed=result.seed))
     write_arrays(folder / layout.SAMPLES, samples)
     method: Any = result.method

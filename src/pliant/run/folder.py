@@ -1,6 +1,5 @@
 """The folder of a run: the name of every file in it. This module imports nothing heavy."""
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -63,20 +62,6 @@ def holds_run(folder: Path) -> bool:
 def holds_result(folder: Path) -> bool:
     """Whether the folder holds a result."""
     return (folder / RESULT).is_file()
-
-
-def remove_checkpoints(folder: Path) -> None:
-    """Remove the plan and the states, which a finished run no longer needs."""
-    (folder / RUN).unlink(missing_ok=True)
-    shutil.rmtree(folder / ROUNDS, ignore_errors=True)
-
-
-def remove_run(folder: Path) -> None:
-    """Remove everything that a run writes into its folder, and nothing else."""
-    remove_checkpoints(folder)
-    shutil.rmtree(folder / SIMULATIONS, ignore_errors=True)
-    for name in (RESULT, POSTERIOR, HISTORY):
-        (folder / name).unlink(missing_ok=True)
 
 
 def check_format(path: Path, data: dict[str, Any]) -> None:

@@ -19,8 +19,8 @@ from pliant.run.posterior import Posterior
 from pliant.run.progress import Display
 from pliant.run.recording import Record, RecordedSimulator
 from pliant.run.result import Result
-from pliant.run.store import Plan, Progress, RunStore
-from pliant.simulators.dispatch import SimulatorError
+from pliant.run.store import Plan, Progress, RunStore, check_begun, check_new
+from pliant.simulators.dispatch import ExecutorError, SimulatorError
 from pliant.weighting.final_check import FinalCheck
 
 Callback = Callable[[dict[str, Any], Posterior], Any]
@@ -60,24 +60,54 @@ def infer(
 
     Raises:
         TypeError, ValueError: For mistakes that can be found before the first round.
-        FileExistsError: If the folder holds a run or a result.
+        FileExistsError: If the folder holds a run, a result, or files that are not Pliant's.
         InUseError: If another process uses the folder.
     """
+    budget = {"max_simulations": max_simulations, "max_seconds": max_seconds}
+    plan = make_plan(problem, method, seed=seed, progress=progress, callback=callback, **budget)
+    if folder is None:
+        return _run(problem, plan, None, None, progress=progress, callback=callback)
+    path = check_path("folder", folder)
+    check_new(path)
+    with RunStore(path) as store:
+        return infer_into(store, problem, plan, progress=progress, callback=callback)
+
+
+def make_plan(
+    problem: Problem,
+    method: AbstractMethod,
+    *,
+    seed: int,
+    max_simulations: int | None,
+    max_seconds: float | None,
+    progress: bool = True,
+    callback: Callback | None = None,
+) -> Plan:
+    """Check the arguments of ``infer``, and fit the method to the budget."""
     plan = Plan(method, seed, max_simulations, max_seconds)
     _check(problem, plan, progress, callback)
     if max_simulations is not None:
         plan = plan._replace(method=method.within_budget(problem, max_simulations))
     _check_budget(problem, plan)
-    if folder is None:
-        return _run(problem, plan, None, None, progress=progress, callback=callback)
-    with RunStore(check_path("folder", folder)) as store:
-        try:
-            store.begin(plan, problem)
-            return _run(problem, plan, store, None, progress=progress, callback=callback)
-        except (TypeError, ValueError):
-            if not store.rounds:  # a mistake in the options
-                store.discard()
-            raise
+    return plan
+
+
+def infer_into(
+    store: RunStore,
+    problem: Problem,
+    plan: Plan,
+    *,
+    progress: bool = True,
+    callback: Callback | None = None,
+) -> Result:
+    """Make a new run in a folder that this process has locked; see ``infer``."""
+    try:
+        store.begin(plan, problem)
+        return _run(problem, plan, store, None, progress=progress, callback=callback)
+    except (TypeError, ValueError):
+        if not store.rounds and not store.holds_simulations:  # a mistake in the options
+            store.discard()
+        raise
 
 
 def resume(
@@ -113,6 +143,7 @@ def resume(
     if not path.is_dir():
         raise FileNotFoundError(f"{path}: there is no such folder.")
     check_instance("problem", problem, Problem, "pliant.Problem(prior, simulator, observed)")
+    check_begun(path)
     with RunStore(path, classes) as store:
         plan = store.plan(problem)
         if max_simulations is not None:
@@ -167,7 +198,8 @@ def _run(
         except KeyboardInterrupt:
             stop = Stop(Status.INTERRUPTED, f"{_rounds(len(now.rows))} of {method.rounds}.")
         except SimulatorError as error:
-            stop = Stop(Status.FAILED, f"{error}{record.explanation()}")
+            kept = _kept(error, store)
+            stop = Stop(Status.FAILED, f"{error}{record.explanation()}{kept}")
         except StorageError as error:
             stop = Stop(Status.STORAGE_FAILED, f"{error} {Status.STORAGE_FAILED.remedy}")
     if stop is None:
@@ -203,7 +235,7 @@ def _check_posterior(problem: Problem, plan: Plan, now: Progress, stop: Stop) ->
 def _save_or_discard(result: Result, store: RunStore) -> Result:
     """Save the result in the run's folder, or remove a run without a posterior."""
     if isinstance(result.posterior.density, Prior):
-        if result.status is Status.FAILED or not store.holds_simulations:
+        if not _is_worth_keeping(result.status, store):
             store.discard()
         return result
     try:
@@ -212,6 +244,23 @@ def _save_or_discard(result: Result, store: RunStore) -> Result:
         message = f"{error} This result is complete. Free some space, then save or resume it."
         return dataclasses.replace(result, status=Status.STORAGE_FAILED, message=message)
     return result
+
+
+def _is_worth_keeping(status: Status, store: RunStore) -> bool:
+    """Whether a run without a posterior has something to resume from."""
+    if status is Status.FAILED:
+        return store.holds_usable_simulations
+    return status is Status.STORAGE_FAILED or store.holds_simulations
+
+
+def _kept(error: SimulatorError, store: RunStore | None) -> str:
+    """How to continue after an executor broke."""
+    if store is None or not isinstance(error, ExecutorError) or not store.holds_usable_simulations:
+        return ""
+    return (
+        f" The draws made so far are kept: continue with pliant.resume({str(store.folder)!r}, "
+        "problem) and a new executor."
+    )
 
 
 def _advance(

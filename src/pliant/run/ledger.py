@@ -13,7 +13,7 @@ from pliant._files import read_arrays, storing, write_arrays
 from pliant.run.folder import ledger_file, numbered
 from pliant.simulators.dispatch import DrawnAt, Request
 from pliant.simulators.external import Table
-from pliant.simulators.worker import Drawn
+from pliant.simulators.worker import KINDS, OK, Drawn
 
 _SECONDS = 1.0  # draws that finish faster are written together
 
@@ -78,6 +78,14 @@ class Ledger:
         for key in keys:
             self._places.setdefault(key.tobytes(), set()).add(len(self._chunks))
         self._chunks.append(chunk)
+
+
+def holds_usable_draw(path: Path) -> bool:
+    """Whether a file of a ledger holds a usable draw; a damaged one may."""
+    try:
+        return bool(np.any(read_arrays(path)["code"] == KINDS.index(OK)))
+    except (ValueError, KeyError):
+        return True
 
 
 def _chunk(request: Request, pieces: list[DrawnAt]) -> dict[str, np.ndarray]:

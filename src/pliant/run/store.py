@@ -14,7 +14,8 @@ from pliant.methods.base import AbstractMethod, Stop
 from pliant.problem.problem import Problem
 from pliant.run import folder as layout
 from pliant.run.failures import Failure
-from pliant.run.ledger import Ledger
+from pliant.run.ledger import Ledger, holds_usable_draw
+from pliant.run.ownership import check_own, remove_lock, remove_run
 from pliant.run.serialise import by_name, decode, encode, read_value, reading, write_value
 
 _KEPT = 3  # rounds whose states are kept, in case the newest one is damaged
@@ -57,7 +58,7 @@ class RunStore:
     def __init__(self, folder: Path, classes: Iterable[type] = ()):
         self.folder = folder
         self._own = by_name(classes)
-        (folder / layout.ROUNDS).mkdir(parents=True, exist_ok=True)
+        self._made = [path for path in (folder, *folder.parents) if not path.exists()]
         self._lock = lock(folder / layout.ROUNDS / layout.LOCK, folder)
         ledgers = (folder / layout.SIMULATIONS).glob("*")
         for part in (folder, folder / layout.ROUNDS, *ledgers):
@@ -67,22 +68,19 @@ class RunStore:
         return self
 
     def __exit__(self, *_: object) -> None:
+        kept = layout.holds_run(self.folder) or layout.holds_result(self.folder)
+        if not kept and not self.holds_simulations:
+            self.discard()
         self._lock.close()
 
     def begin(self, plan: Plan, problem: Problem) -> None:
         """Write the plan of a new run.
 
         Raises:
-            FileExistsError: If there is a run or a result in the folder.
+            FileExistsError: If there is a run, a result or something else in the folder.
             TypeError: If the method cannot be written.
         """
-        if layout.holds_run(self.folder):
-            raise FileExistsError(
-                f"{self.folder} holds a run already. Continue it with "
-                f"pliant.resume({str(self.folder)!r}, problem), or choose another folder."
-            )
-        if layout.holds_result(self.folder):
-            raise FileExistsError(f"{self.folder} holds a result already. Choose another folder.")
+        check_new(self.folder)
         self.write_plan(plan, problem)
 
     def write_plan(self, plan: Plan, problem: Problem) -> None:
@@ -98,9 +96,8 @@ class RunStore:
             FileNotFoundError: If there is no run in the folder.
             ValueError: If its plan is damaged, or it was made with another problem.
         """
+        check_begun(self.folder)
         path = self.folder / layout.RUN
-        if not path.is_file():
-            raise FileNotFoundError(f"{self.folder} holds no run (there is no {layout.RUN} in it).")
         data = read_json(path)
         layout.check_format(path, data)
         with reading(path):
@@ -150,11 +147,40 @@ class RunStore:
         """Whether there are draws that would be lost with the folder."""
         return any((self.folder / layout.SIMULATIONS).glob("*/*.npz"))
 
+    @property
+    def holds_usable_simulations(self) -> bool:
+        """Whether any of these draws is usable."""
+        return any(map(holds_usable_draw, (self.folder / layout.SIMULATIONS).glob("*/*.npz")))
+
     def discard(self) -> None:
-        """Remove the run, and its folder if nothing else is in it."""
-        layout.remove_run(self.folder)
-        with contextlib.suppress(OSError):
-            self.folder.rmdir()
+        """Remove the run, and the folders that were made for it if nothing else is in them."""
+        remove_run(self.folder)
+        remove_lock(self.folder)
+        with contextlib.suppress(OSError):  # something else is in there
+            for path in self._made:
+                path.rmdir()
+
+
+def check_new(folder: Path) -> None:
+    """Refuse a folder that a new run may not use. Nothing is written.
+
+    Raises:
+        FileExistsError: If there is a run, a result or something else in it.
+    """
+    check_own(folder)
+    if layout.holds_run(folder):
+        raise FileExistsError(
+            f"{folder} holds a run already. Continue it with "
+            f"pliant.resume({str(folder)!r}, problem), or choose another folder."
+        )
+    if layout.holds_result(folder):
+        raise FileExistsError(f"{folder} holds a result already. Choose another folder.")
+
+
+def check_begun(folder: Path) -> None:
+    """Refuse a folder without a run, by a ``FileNotFoundError``."""
+    if not layout.holds_run(folder):
+        raise FileNotFoundError(f"{folder} holds no run (there is no {layout.RUN} in it).")
 
 
 def _fingerprint(problem: Problem) -> dict[str, str]:

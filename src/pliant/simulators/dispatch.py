@@ -39,6 +39,10 @@ class SimulatorError(Exception):
     """The simulator cannot continue; the message says why."""
 
 
+class ExecutorError(SimulatorError):
+    """The executor or its cluster cannot continue. The simulator may be all right."""
+
+
 class Request(NamedTuple):
     """The requested draws: n for each of K parameters."""
 
@@ -183,14 +187,24 @@ class _Crew:
     def work(self) -> Iterator[DrawnAt]:
         """Keep all workers busy until all draws are made."""
         try:
-            while self._hand_out():
-                done, _ = wait(self.handed_out, return_when=FIRST_COMPLETED)
-                yield from filter(None, map(self._finished, done))
+            try:
+                while self._hand_out():
+                    done, _ = wait(self.handed_out, return_when=FIRST_COMPLETED)
+                    yield from filter(None, map(self._finished, done))
+            except ExecutorError:
+                yield from self._rescued()
+                raise
         except BaseException:  # an interrupt must not leave workers behind either
             for future in self.handed_out:
                 future.cancel()
             self.pool.abandon()
             raise
+
+    def _rescued(self) -> list[DrawnAt]:
+        """The pieces that were finished when the executor broke."""
+        done = [future for future in self.handed_out if future.done() and not future.cancelled()]
+        good = [future for future in done if future.exception() is None]
+        return [(self.handed_out.pop(future).places, future.result()) for future in good]
 
     def _hand_out(self) -> bool:
         """Fill the workers' queues. Returns False if there is nothing left to wait for."""
@@ -214,8 +228,8 @@ class _Crew:
             except BrokenExecutor as error:  # an idle worker died
                 self._check_replaceable(error)
                 future = self.pool.executor().submit(*task)
-        except RuntimeError as error:
-            raise SimulatorError(f"executor: it does not accept more work: {error}.") from error
+        except (RuntimeError, OSError) as error:
+            raise ExecutorError(f"executor: it does not accept more work: {error}.") from error
         self.handed_out[future] = work
 
     def _finished(self, future: Future[Drawn]) -> DrawnAt | None:
@@ -226,7 +240,7 @@ class _Crew:
             self.pieces.note(drawn)
             return work.places, drawn
         if isinstance(error, WorkerSetupError | CancelledError):
-            raise SimulatorError(f"The executor could not make a piece: {error}") from error
+            raise ExecutorError(f"The executor could not make a piece: {error}") from error
         if isinstance(error, BrokenExecutor):
             self._check_replaceable(error)
         if not work.suspect:
@@ -240,7 +254,7 @@ class _Crew:
 
     def _check_replaceable(self, error: BaseException) -> None:
         if not self.pool.replaceable:
-            raise SimulatorError(
+            raise ExecutorError(
                 f"The executor broke because a worker died ({error}). With workers= instead of "
                 "executor=, dead workers are replaced."
             ) from error
@@ -262,6 +276,9 @@ def worker_count(executor: Executor) -> int:
     """How many workers an executor has; the number of cores if it does not tell."""
     client = getattr(executor, "_client", None)  # Dask
     if client is not None:
-        return max(1, sum(client.ncores().values()))
+        try:
+            return max(1, sum(client.ncores().values()))
+        except (RuntimeError, OSError) as error:
+            raise ExecutorError(f"executor: its cluster does not answer: {error}.") from error
     known = getattr(executor, "_max_workers", None)  # the standard library's, and loky's
     return known if isinstance(known, int) else os.cpu_count() or 1

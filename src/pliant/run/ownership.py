@@ -1,0 +1,126 @@
+"""Whose files are in a folder: a run uses its own folder only, and removes its own files only.
+
+This module imports nothing heavy.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from pliant.run import folder as layout
+
+_BEGUN = (layout.RUN, layout.CONFIG, layout.SETTINGS)  # written into a folder that a run may use
+_SAVED = (layout.RESULT, layout.POSTERIOR, layout.HISTORY)  # ``Result.save`` writes them anywhere
+_SHOWN = 3  # names in a message
+
+
+def check_own(folder: Path) -> None:
+    """Refuse a folder that is neither new, nor empty, nor that of a run. Nothing is written.
+
+    Raises:
+        FileExistsError: If there is something in the folder that is not Pliant's.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(f"{folder} is a file, not a folder. Choose another folder.")
+    names = _contents(folder)
+    if names and (found := _foreign(folder, names)):
+        raise FileExistsError(
+            f"{folder}: expected a new folder, an empty one, or one that holds a run of Pliant, "
+            f"but {found}. Choose another folder."
+        )
+
+
+def is_own(path: Path) -> bool:
+    """Whether Pliant wrote this JSON file, and nobody edited it."""
+    from pliant._files import read_json
+
+    try:
+        return bool(read_json(path))
+    except (OSError, ValueError):
+        return False
+
+
+def remove_run(folder: Path) -> None:
+    """Remove all files that a run wrote, except for its lock, and nothing else."""
+    for ledger in _ledgers(folder):
+        for number, path in layout.numbered(ledger).items():
+            if path == layout.ledger_file(ledger, number):
+                path.unlink(missing_ok=True)
+        _remove_empty(ledger)
+    _remove_empty(folder / layout.SIMULATIONS)
+    for index, path in layout.numbered(folder / layout.ROUNDS).items():
+        if path == layout.round_file(folder, index):
+            path.unlink(missing_ok=True)
+    _remove_empty(folder / layout.ROUNDS)
+    files = set(layout.CONTENTS) - {layout.ROUNDS, layout.SIMULATIONS, *_BEGUN}
+    for name in (*sorted(files), layout.RUN, layout.CONFIG):  # what says whose it is comes last
+        if not name.endswith(".json") or is_own(folder / name):
+            (folder / name).unlink(missing_ok=True)
+
+
+def remove_checkpoints(folder: Path) -> None:
+    """Remove the plan and the states, which a finished run no longer needs, and the lock."""
+    for index, path in layout.numbered(folder / layout.ROUNDS).items():
+        if path == layout.round_file(folder, index):
+            path.unlink(missing_ok=True)
+    (folder / layout.RUN).unlink(missing_ok=True)
+    remove_lock(folder)
+
+
+def remove_lock(folder: Path) -> None:
+    """Remove the lock of a run, which this process holds or nobody does."""
+    with contextlib.suppress(OSError):
+        (folder / layout.ROUNDS / layout.LOCK).unlink()
+    _remove_empty(folder / layout.ROUNDS)
+
+
+def remove_snapshots(folder: Path) -> None:
+    """Remove the snapshots of a benchmark's run."""
+    for index, path in layout.numbered(folder / layout.SNAPSHOTS).items():
+        if path == layout.snapshot_file(folder, index):
+            path.unlink(missing_ok=True)
+    _remove_empty(folder / layout.SNAPSHOTS)
+
+
+def _contents(folder: Path) -> list[str]:
+    """The names in a folder, without what a refused, killed or failed run leaves."""
+    if not folder.is_dir():
+        return []
+    names = sorted(path.name for path in folder.iterdir() if not _is_left_over(path))
+    return [name for name in names if name != layout.ERROR or not is_own(folder / name)]
+
+
+def _is_left_over(path: Path) -> bool:
+    from pliant._files import is_unfinished
+
+    if path.name == layout.ROUNDS and path.is_dir():
+        return all(inner.name == layout.LOCK or is_unfinished(inner) for inner in path.iterdir())
+    return path.name == layout.LOCK or is_unfinished(path)
+
+
+def _foreign(folder: Path, names: list[str]) -> str:
+    """What in a folder is not Pliant's; empty if it holds a run or a result.
+
+    Other files beside a run are of no concern: only a name that a run writes can be in its way.
+    """
+    begun = any(is_own(folder / name) for name in _BEGUN)
+    if not begun and not is_own(folder / layout.RESULT):
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        return f"it holds {', '.join(names[:_SHOWN])}{more}, and no run"
+    for name in layout.CONTENTS:
+        path = folder / name
+        known = begun or name in _SAVED
+        if path.exists() and not (known and (path.suffix != ".json" or is_own(path))):
+            return f"{name} in it is not a file of Pliant, or is damaged"
+    return ""
+
+
+def _ledgers(folder: Path) -> Iterator[Path]:
+    for path in (folder / layout.SIMULATIONS).glob("*"):
+        if path.name.isdecimal() and path == layout.ledger_folder(folder, int(path.name)):
+            yield path
+
+
+def _remove_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # something else is in there
+        folder.rmdir()
