@@ -1,5 +1,6 @@
 """Runs that finish, are interrupted or fail, and are resumed."""
 
+import hashlib
 import json
 import platform
 import re
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 
 import pliant
-from pliant.run.folder import CONTENTS
+from pliant._files import write_json
+from pliant.run.folder import CONTENTS, FORMAT
 from shell import ABC, NOT_THERE, TINY, assert_one_line_error, pliant_command
 
 
@@ -216,3 +218,19 @@ def test_resume_says_what_is_wrong_with_a_folder(tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "run.json").write_text("{}")
     assert_one_line_error(pliant_command("resume", "run"), "no config.json", "pliant.resume")
+
+
+def test_resume_executes_no_file_that_a_stranger_names(tmp_path):
+    (tmp_path / "run").mkdir()
+    evil, mark = tmp_path / "run" / "evil.py", tmp_path / "mark"
+    evil.write_text(f"import pathlib\npathlib.Path({str(mark)!r}).touch()\n")
+    file = {"path": str(evil), "sha256": hashlib.sha256(evil.read_bytes()).hexdigest()}
+    config = {"target": "evil.py:problem", "file": file, "n_obs": 5, "seed": 0}
+    write_json(tmp_path / "run" / "config.json", {"format": FORMAT, **config})
+    (tmp_path / "run" / "run.json").write_text("{}")
+    outcome = pliant_command("resume", "run")
+    assert_one_line_error(outcome, "evil.py is not executed", f"--problem {evil}:problem")
+    assert not mark.exists()
+    outcome = pliant_command("resume", "run", "--problem", f"{evil}:problem")
+    assert_one_line_error(outcome, "there is no 'problem' in it")
+    assert mark.exists()

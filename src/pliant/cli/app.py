@@ -112,6 +112,7 @@ def run(
 @app.command(epilog="Example:\n\n[bold]pliant resume runs/slcp-0[/]")
 def resume(
     folder: Annotated[Path, options.RUN_FOLDER],
+    problem: Annotated[str | None, options.FROM_FILE] = None,
     max_simulations: Annotated[int | None, options.NEW_MAX_SIMULATIONS] = None,
     max_seconds: Annotated[float | None, options.NEW_MAX_SECONDS] = None,
     dask: Annotated[str | None, options.DASK] = None,
@@ -122,7 +123,7 @@ def resume(
     with mistakes(traceback=traceback):
         from pliant.cli.run import resume_target
 
-        code = resume_target(folder, budget=budget, dask=dask)
+        code = resume_target(folder, budget=budget, dask=dask, problem=problem)
     raise typer.Exit(code)
 
 
@@ -143,6 +144,7 @@ def show(folder: Annotated[Path, options.SAVED_FOLDER]) -> None:
 )
 def evaluate(
     folder: Annotated[Path, options.RUN_FOLDER],
+    problem: Annotated[str | None, options.FROM_FILE] = None,
     n_samples: Annotated[int, options.N_SAMPLES] = 10_000,
     traceback: Annotated[bool, options.TRACEBACK] = False,
 ) -> None:
@@ -150,13 +152,14 @@ def evaluate(
     with mistakes(traceback=traceback):
         from pliant.cli.eval import evaluate_run
 
-        code = evaluate_run(folder, n_samples=n_samples)
+        code = evaluate_run(folder, n_samples=n_samples, problem=problem)
     raise typer.Exit(code)
 
 
 @app.command(epilog="Example:\n\n[bold]pliant run sir --n-obs 20[/]")
 def tasks() -> None:
     """List the built-in tasks: simulators with a known truth and mostly exact posteriors."""
-    from pliant.cli.tasks import print_tasks
+    with mistakes():
+        from pliant.cli.tasks import print_tasks
 
-    print_tasks()
+        print_tasks()
