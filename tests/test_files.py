@@ -1,3 +1,4 @@
+import errno
 import json
 import zipfile
 
@@ -5,6 +6,8 @@ import numpy as np
 import pytest
 
 from pliant._files import (
+    StorageError,
+    lock,
     read_arrays,
     read_json,
     remove_unfinished,
@@ -176,3 +179,19 @@ def test_a_file_that_is_not_arrays_is_named(tmp_path, kind):
     (tmp_path / "data.npz").write_bytes(FOREIGN[kind])
     with pytest.raises(ValueError, match=r"data\.npz: not a file of arrays, or damaged"):
         read_arrays(tmp_path / "data.npz")
+
+
+def test_a_lock_that_cannot_be_written_names_its_file(tmp_path, monkeypatch):
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(StorageError, match=r"file/\.lock could not be written: Not a directory"):
+        lock(tmp_path / "file" / ".lock", tmp_path)
+    (tmp_path / ".lock").symlink_to("/dev/full")
+    with pytest.raises(StorageError, match=r"\.lock could not be written"):
+        lock(tmp_path / ".lock", tmp_path)
+
+    def unsupported(*args):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", unsupported)
+    with pytest.raises(StorageError, match=r"other could not be locked: No locks available\."):
+        lock(tmp_path / "other", tmp_path)

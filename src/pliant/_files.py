@@ -8,7 +8,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -164,22 +164,33 @@ def lock(path: Path, folder: Path) -> IO[str]:
 
     Raises:
         InUseError: If another process has locked it.
+        StorageError: If it cannot be written.
     """
     import fcntl
 
-    file = path.open("a+")
+    with storing(path):
+        file = path.open("a+")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
+    except BlockingIOError as error:
         file.seek(0)
         owner = file.read().strip() or "another process"
         file.close()
         raise InUseError(
             f"{folder} is in use by {owner}. Wait for it, or choose another folder."
         ) from error
-    file.truncate(0)
-    file.write(f"process {os.getpid()} on {socket.gethostname()}")
-    file.flush()
+    except OSError as error:  # a file system without locks
+        file.close()
+        raise StorageError(f"{path} could not be locked: {error.strerror}.") from error
+    try:
+        with storing(path):
+            file.truncate(0)
+            file.write(f"process {os.getpid()} on {socket.gethostname()}")
+            file.flush()
+    except StorageError:
+        with suppress(OSError):  # closing tries to write again
+            file.close()
+        raise
     return file
 
 

@@ -1,5 +1,6 @@
 """A run is scored from its folder."""
 
+import errno
 import hashlib
 import json
 import re
@@ -9,8 +10,9 @@ import numpy as np
 import pytest
 
 import pliant
-from pliant._files import read_json, write_json
+from pliant._files import read_json, storing, write_json
 from pliant.cli.target import read_target
+from pliant.metrics.table import Metric
 from pliant.run.folder import FORMAT
 from shell import TINY, assert_one_line_error, pliant_command
 
@@ -101,3 +103,18 @@ def test_ctrl_c_in_eval_writes_nothing(task_run, monkeypatch):
     assert outcome.exit_code == 130
     assert outcome.stderr == "Interrupted: nothing was written.\n"
     assert not (task_run.folder / "metrics.json").exists()
+
+
+def test_metrics_that_cannot_be_written_are_printed(task_run, monkeypatch):
+    def full(path, data):
+        with storing(path):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    rows = [Metric("C2ST", 0.625, 0.5)]
+    monkeypatch.setattr("pliant.metrics.table.evaluate", lambda *args, **options: rows)
+    monkeypatch.setattr("pliant._files.write_json", full)
+    outcome = pliant_command("eval", task_run.folder)
+    assert outcome.exit_code == 1
+    assert "0.625" in outcome.stdout
+    path = task_run.folder / "metrics.json"
+    assert outcome.stderr == f"pliant: {path} could not be written: No space left on device.\n"

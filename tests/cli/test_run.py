@@ -1,5 +1,6 @@
 """Runs that finish, are interrupted or fail, and are resumed."""
 
+import errno
 import hashlib
 import json
 import platform
@@ -167,6 +168,23 @@ def test_a_failed_run_says_so_and_writes_nothing(model, tmp_path):
     assert outcome.exit_code == 1
     assert "failed: Only 0 of 200 parameters gave enough usable simulations." in outcome.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["samples.npz", "history.png", "pairs.png"])
+def test_a_disk_that_is_full_at_the_end_keeps_the_result(model, name, monkeypatch):
+    replace = Path.replace
+
+    def full(self, target):
+        if target.name == name:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", full)
+    outcome = pliant_command("run", f"{model}:problem", *TINY, "--rounds", 1, "--out", "run")
+    assert outcome.exit_code == 1
+    assert outcome.stderr == f"pliant: run/{name} could not be written: No space left on device.\n"
+    assert pliant.load("run").status == "finished"
+    assert not [path for path in Path("run").iterdir() if "unfinished" in path.name]
 
 
 # ---- runs that are resumed ----
