@@ -12,7 +12,7 @@ import pytest
 
 import pliant
 from pliant._files import write_json
-from pliant.run.folder import CONTENTS, FORMAT
+from pliant.run.folder import CONTENTS
 from shell import ABC, NOT_THERE, TINY, assert_one_line_error, pliant_command
 
 
@@ -239,6 +239,8 @@ def test_resume_says_what_is_wrong_with_a_folder(tmp_path):
 
 
 def test_resume_executes_no_file_that_a_stranger_names(tmp_path):
+    from pliant.run.folder import FORMAT
+
     (tmp_path / "run").mkdir()
     evil, mark = tmp_path / "run" / "evil.py", tmp_path / "mark"
     evil.write_text(f"import pathlib\npathlib.Path({str(mark)!r}).touch()\n")

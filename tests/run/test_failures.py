@@ -1,6 +1,7 @@
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
+import pytest
 
 import pliant
 from pliant.run.failures import Failure, added, where_it_fails
@@ -36,7 +37,8 @@ def test_a_run_that_fails_says_where():
         np.random.default_rng(0).normal(size=(30, 2)),
     )
     method = pliant.PLI(rounds=2, n_particles=100, n_draws=10, family=pliant.Gaussian())
-    result = pliant.infer(problem, method)
+    with pytest.warns(pliant.PliantWarning, match="failed"):
+        result = pliant.infer(problem, method)
     assert result.status == "failed"
     assert "not finite (first at mu=" in result.message
     assert result.failures[0].draws > 800

@@ -10,6 +10,7 @@ from pliant.cli import options
 from pliant.cli.bench_commands import bench
 from pliant.cli.choices import as_beta
 from pliant.cli.errors import OneLineErrors, mistakes
+from pliant.cli.report import quiet_status
 from pliant.cli.target import folder_name
 
 app = typer.Typer(
@@ -91,7 +92,7 @@ def run(
     }
     budget = {"max_simulations": max_simulations, "max_seconds": max_seconds}
     given = {"n_obs": n_obs, "seed": seed, "method": method, **method_options, **budget}
-    with mistakes(traceback=traceback):
+    with mistakes(traceback=traceback), quiet_status():
         from pliant.cli.run import run_target
 
         code = run_target(
@@ -120,7 +121,7 @@ def resume(
 ) -> None:
     """Resume a run that was interrupted or killed; the result is that of an uninterrupted run."""
     budget = {"max_simulations": max_simulations, "max_seconds": max_seconds}
-    with mistakes(traceback=traceback):
+    with mistakes(traceback=traceback), quiet_status():
         from pliant.cli.run import resume_target
 
         code = resume_target(folder, budget=budget, dask=dask, problem=problem)
