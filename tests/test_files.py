@@ -1,13 +1,16 @@
-import errno
 import json
+import os
+import subprocess
+import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import pliant
+from pliant import _files as files
 from pliant._files import (
-    StorageError,
-    lock,
     read_arrays,
     read_json,
     remove_unfinished,
@@ -125,6 +128,41 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [".mine"]
 
 
+def test_the_next_write_removes_what_a_dead_process_left_of_that_file(tmp_path):
+    code = (
+        "import os, sys; from pathlib import Path; from pliant._files import replacing\n"
+        "with replacing(Path(sys.argv[1])) as file:\n"
+        "    file.write(b'half'); file.flush(); os.kill(os.getpid(), 9)\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "history.png")]
+    source = str(Path(pliant.__file__).parents[1])
+    subprocess.run(command, env={**os.environ, "PYTHONPATH": source}, check=False)
+    (left,) = tmp_path.iterdir()
+    assert left.name.startswith(".history.png.unfinished-")
+    start, dead = left.name[:-8], left.name[-8:]
+    other_machine = f"{start[:-8]}{'0' * 8}{dead}"
+    others = {
+        ".history.png.PID",
+        f"{start}{os.getppid():08x}",  # alive
+        other_machine,
+        left.name.replace("history", "pairs"),
+        left.name.replace("unfinished-", "unfinished-mine-"),
+        left.name.removeprefix("."),
+    }
+    for name in others:
+        (tmp_path / name).write_bytes(b"")
+    with replacing(tmp_path / "history.png") as file:
+        file.write(b"whole")
+    assert {path.name for path in tmp_path.iterdir()} == {"history.png", *others}
+    assert (tmp_path / "history.png").read_bytes() == b"whole"
+
+
+def test_a_lock_that_cannot_be_written_names_its_file(tmp_path):
+    (tmp_path / "full").symlink_to("/dev/full")
+    with pytest.raises(files.StorageError, match="full could not be written: "):
+        files.lock(tmp_path / "full", tmp_path)
+
+
 @pytest.mark.parametrize("read", [read_json, read_arrays])
 def test_a_missing_file_is_named(tmp_path, read):
     with pytest.raises(FileNotFoundError, match="absent"):
@@ -179,19 +217,3 @@ def test_a_file_that_is_not_arrays_is_named(tmp_path, kind):
     (tmp_path / "data.npz").write_bytes(FOREIGN[kind])
     with pytest.raises(ValueError, match=r"data\.npz: not a file of arrays, or damaged"):
         read_arrays(tmp_path / "data.npz")
-
-
-def test_a_lock_that_cannot_be_written_names_its_file(tmp_path, monkeypatch):
-    (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(StorageError, match=r"file/\.lock could not be written: Not a directory"):
-        lock(tmp_path / "file" / ".lock", tmp_path)
-    (tmp_path / ".lock").symlink_to("/dev/full")
-    with pytest.raises(StorageError, match=r"\.lock could not be written"):
-        lock(tmp_path / ".lock", tmp_path)
-
-    def unsupported(*args):
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    monkeypatch.setattr("fcntl.flock", unsupported)
-    with pytest.raises(StorageError, match=r"other could not be locked: No locks available\."):
-        lock(tmp_path / "other", tmp_path)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import socket
 import sys
 import zipfile
@@ -33,13 +34,16 @@ def storing(path: Path) -> Iterator[None]:
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """A file to write that replaces ``path`` once it is complete and on the disk.
 
-    Whatever ends the block early, ``path`` stays as it was.
+    Whatever ends the block early, ``path`` stays as it was. What a killed process of this machine
+    left when it was writing ``path`` is removed.
 
     Raises:
         StorageError: If the file cannot be written.
     """
-    unfinished = path.with_name(f".{path.name}{_UNFINISHED}{os.urandom(6).hex()}")
+    suffix = f"{os.urandom(6).hex()}{_machine()}{os.getpid():08x}"
+    unfinished = path.with_name(f".{path.name}{_UNFINISHED}{suffix}")
     with storing(path):
+        _remove_abandoned(path)
         try:
             with unfinished.open("w+b") as file:
                 yield file
@@ -57,6 +61,30 @@ def remove_unfinished(folder: Path) -> None:
     """Remove what killed processes left of the files that they were writing into the folder."""
     for path in folder.glob(f".*{_UNFINISHED}*") if folder.is_dir() else []:
         path.unlink(missing_ok=True)
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove unfinished versions of one file whose process, on this machine, no longer exists."""
+    name = re.escape(f".{path.name}{_UNFINISHED}") + f"[0-9a-f]{{12}}{_machine()}([0-9a-f]{{8}})"
+    for other in os.listdir(path.parent):
+        match = re.fullmatch(name, other)
+        if match and not _is_alive(int(match[1], 16)):
+            path.with_name(other).unlink(missing_ok=True)
+
+
+def _machine() -> str:
+    """Eight digits that tell this machine from others with the same disk."""
+    return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)  # sends nothing
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # another user's
+        return True
+    return True
 
 
 def write_json(path: Path, data: Mapping[str, Any]) -> None:
@@ -164,24 +192,20 @@ def lock(path: Path, folder: Path) -> IO[str]:
 
     Raises:
         InUseError: If another process has locked it.
-        StorageError: If it cannot be written.
+        OSError: If it cannot be written.
     """
     import fcntl
 
-    with storing(path):
-        file = path.open("a+")
+    file = path.open("a+")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
+    except OSError as error:
         file.seek(0)
         owner = file.read().strip() or "another process"
         file.close()
         raise InUseError(
             f"{folder} is in use by {owner}. Wait for it, or choose another folder."
         ) from error
-    except OSError as error:  # a file system without locks
-        file.close()
-        raise StorageError(f"{path} could not be locked: {error.strerror}.") from error
     try:
         with storing(path):
             file.truncate(0)
