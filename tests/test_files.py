@@ -157,6 +157,14 @@ def test_the_next_write_removes_what_a_dead_process_left_of_that_file(tmp_path):
     assert (tmp_path / "history.png").read_bytes() == b"whole"
 
 
+def test_an_error_without_a_reason_is_named(tmp_path):
+    with (
+        pytest.raises(files.StorageError, match=r"a could not be written: OSError\.$"),
+        files.storing(tmp_path / "a"),
+    ):
+        raise OSError
+
+
 def test_a_lock_that_cannot_be_written_names_its_file(tmp_path):
     (tmp_path / "full").symlink_to("/dev/full")
     with pytest.raises(files.StorageError, match="full could not be written: "):

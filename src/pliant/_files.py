@@ -26,7 +26,7 @@ def storing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = error.strerror or str(error)
+        reason = error.strerror or str(error) or type(error).__name__
         raise StorageError(f"{path} could not be written: {reason}.") from error
 
 

@@ -91,3 +91,8 @@ def test_the_command_warns_of_no_status():
             warnings.warn("other", UserWarning, stacklevel=1)
     with pytest.raises(PliantWarning, match="failed"):
         warnings.warn("failed", PliantWarning, stacklevel=1)
+
+
+def test_a_status_without_a_message_has_no_colon(out):
+    print_status(out, Status.FINISHED, "")
+    assert lines(out) == ["finished"]

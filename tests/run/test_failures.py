@@ -29,6 +29,18 @@ def test_the_first_example_of_a_kind_stays():
     assert str(failures[1]) == "1 exception (first at mu=[1. 2.]: ValueError: no)"
 
 
+@pytest.mark.parametrize(
+    ("message", "parameters", "text"),
+    [
+        ("", {"mu": 1.0}, "3 not finite (first at mu=1.)"),
+        ("\n", {}, "3 not finite"),
+        ("slow", {}, "3 not finite (slow)"),
+    ],
+)
+def test_what_is_not_known_is_left_out(message, parameters, text):
+    assert str(Failure("not finite", 3, message, parameters)) == text
+
+
 def test_a_run_that_fails_says_where():
     """A JAX simulator that is not finite for nearly all of the prior."""
     problem = pliant.Problem(

@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from pliant._checks import error_text
 from pliant._devices import keep_compiled_code
 from pliant._files import InUseError, lock, write_arrays, write_json
 from pliant.bench.folders import state, write_error, write_settings
@@ -51,7 +52,7 @@ def perform(run: Run, folder: Path) -> RunOutcome:
             text = "finished before" if state(folder) == "finished" else _perform(run, folder)
         return RunOutcome(run.name, time.monotonic() - start, text, failed=False)
     except Exception as error:  # one failure must not stop the other runs
-        text = " ".join([f"{type(error).__name__}:", *str(error).splitlines()[:1]])
+        text = error_text(error)
         write_error(folder, text, traceback.format_exc())
         return RunOutcome(run.name, time.monotonic() - start, text, failed=True)
 

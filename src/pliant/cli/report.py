@@ -46,7 +46,7 @@ def print_status(out: Console, status: "Status", message: str) -> None:
     """Print the status and the message."""
     done = status in ("finished", "converged")
     colour = "red" if status.is_error else "green" if done else "yellow"
-    say(out, Text.assemble((status, f"bold {colour}"), f": {message}"))
+    say(out, Text.assemble((status, f"bold {colour}"), f": {message}" if message else ""))
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pliant.cli.choices import closest
-from pliant.cli.errors import UserError, first_line
+from pliant.cli.errors import UserError
 from pliant.cli.trust import digest, is_own, signature
 from pliant.run.folder import CONFIG, check_format
 
@@ -202,11 +202,11 @@ def _guarded(path: Path, call: Callable[[], Any]) -> Any:
     try:
         return call()
     except (Exception, SystemExit) as error:
+        from pliant._checks import error_text
+
         frames = traceback.extract_tb(error.__traceback__)
         lines = [f.lineno for f in frames if Path(f.filename).name == path.name]
         line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
         place = str(path) if line is None else f"{path}, line {line}"
-        says = error.msg if isinstance(error, SyntaxError) else first_line(error)
-        raise UserError(
-            f"{place}: {type(error).__name__}: {says} (--traceback shows the full traceback.)"
-        ) from error
+        says = f"SyntaxError: {error.msg}" if isinstance(error, SyntaxError) else error_text(error)
+        raise UserError(f"{place}: {says} (--traceback shows the full traceback.)") from error

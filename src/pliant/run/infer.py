@@ -12,6 +12,7 @@ from pliant._checks import check_instance, check_integer, check_path, check_real
 from pliant._files import StorageError
 from pliant.methods.base import AbstractMethod, Outcome, Stop
 from pliant.methods.status import Status
+from pliant.problem.prior import Prior
 from pliant.problem.problem import Problem
 from pliant.run.history import History
 from pliant.run.posterior import Posterior
@@ -57,14 +58,14 @@ def infer(
     Returns:
         The posterior with the run's history and how it ended.
 
+    Warns:
+        PliantWarning: If the run ends without success: its status is an error, or no round gave a
+            posterior and Ctrl-C is not the reason.
+
     Raises:
         TypeError, ValueError: For mistakes that can be found before the first round.
         FileExistsError: If the folder holds a run or a result.
         InUseError: If another process uses the folder.
-
-    Warns:
-        PliantWarning: If the run ends without success: its status is an error, or no round gave a
-            posterior and Ctrl-C is not the reason.
     """
     plan = Plan(method, seed, max_simulations, max_seconds)
     _check(problem, plan, progress, callback)
@@ -205,7 +206,7 @@ def _check_posterior(problem: Problem, plan: Plan, now: Progress, stop: Stop) ->
 
 def _save_or_discard(result: Result, store: RunStore) -> Result:
     """Save the result in the run's folder, or remove a run without a posterior."""
-    if result.posterior.is_prior:
+    if isinstance(result.posterior.density, Prior):
         if result.status is Status.FAILED or not store.holds_simulations:
             store.discard()
         return result
