@@ -63,30 +63,6 @@ def remove_unfinished(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _remove_abandoned(path: Path) -> None:
-    """Remove unfinished versions of one file whose process, on this machine, no longer exists."""
-    name = re.escape(f".{path.name}{_UNFINISHED}") + f"[0-9a-f]{{12}}{_machine()}([0-9a-f]{{8}})"
-    for other in os.listdir(path.parent):
-        match = re.fullmatch(name, other)
-        if match and not _is_alive(int(match[1], 16)):
-            path.with_name(other).unlink(missing_ok=True)
-
-
-def _machine() -> str:
-    """Eight digits that tell this machine from others with the same disk."""
-    return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)  # sends nothing
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:  # another user's
-        return True
-    return True
-
-
 def write_json(path: Path, data: Mapping[str, Any]) -> None:
     """Write ``data`` as a JSON object with its checksum; non-finite numbers become null."""
     plain = _plain(data)
@@ -177,6 +153,30 @@ def _plain(data: Any) -> Any:
     if isinstance(data, float) and not np.isfinite(data):
         return None
     return data
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove unfinished versions of one file whose process, on this machine, no longer exists."""
+    name = re.escape(f".{path.name}{_UNFINISHED}") + f"[0-9a-f]{{12}}{_machine()}([0-9a-f]{{8}})"
+    for other in os.listdir(path.parent):
+        match = re.fullmatch(name, other)
+        if match and not _is_alive(int(match[1], 16)):
+            path.with_name(other).unlink(missing_ok=True)
+
+
+def _machine() -> str:
+    """Eight digits that tell this machine from others with the same disk."""
+    return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)  # sends nothing
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # another user's
+        return True
+    return True
 
 
 class InUseError(BlockingIOError):
