@@ -5,7 +5,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pliant._checks import check_instance, check_integer, check_numbers, check_real, check_seed
+from pliant._checks import (
+    check_instance,
+    check_integer,
+    check_numbers,
+    check_real,
+    check_seed,
+    error_text,
+    shape_text,
+)
 
 
 @pytest.mark.parametrize("value", [1, 7, np.int32(5), np.uint8(200), 2**70])
@@ -92,3 +100,21 @@ def test_instances_and_classes_are_told_apart():
         check_instance("kind", "three", int, "3")
     with pytest.raises(TypeError, match="kind: expected something like 3, got the class float"):
         check_instance("kind", float, int, "3")
+
+
+@pytest.mark.parametrize(("event", "text"), [((), "(N,)"), ((2,), "(N, 2)"), ((2, 3), "(N, 2, 3)")])
+def test_the_shape_of_many_events(event, text):
+    assert shape_text("N", event) == text
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ValueError("no\nmore"), "ValueError: no"),
+        (ValueError("\n  no"), "ValueError: no"),
+        (AssertionError(), "AssertionError"),
+        (KeyError("mu"), "KeyError: 'mu'"),
+    ],
+)
+def test_an_error_without_a_message_is_its_kind(error, text):
+    assert error_text(error) == text

@@ -1,9 +1,15 @@
 import json
+import os
+import subprocess
+import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import pliant
+from pliant import _files as files
 from pliant._files import (
     InUseError,
     lock,
@@ -122,6 +128,49 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
     (tmp_path / ".mine").write_bytes(b"")
     remove_unfinished(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [".mine"]
+
+
+def test_the_next_write_removes_what_a_dead_process_left_of_that_file(tmp_path):
+    code = (
+        "import os, sys; from pathlib import Path; from pliant._files import replacing\n"
+        "with replacing(Path(sys.argv[1])) as file:\n"
+        "    file.write(b'half'); file.flush(); os.kill(os.getpid(), 9)\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "history.png")]
+    source = str(Path(pliant.__file__).parents[1])
+    subprocess.run(command, env={**os.environ, "PYTHONPATH": source}, check=False)
+    (left,) = tmp_path.iterdir()
+    assert left.name.startswith(".history.png.unfinished-")
+    start, dead = left.name[:-8], left.name[-8:]
+    other_machine = f"{start[:-8]}{'0' * 8}{dead}"
+    others = {
+        ".history.png.PID",
+        f"{start}{os.getppid():08x}",  # alive
+        other_machine,
+        left.name.replace("history", "pairs"),
+        left.name.replace("unfinished-", "unfinished-mine-"),
+        left.name.removeprefix("."),
+    }
+    for name in others:
+        (tmp_path / name).write_bytes(b"")
+    with replacing(tmp_path / "history.png") as file:
+        file.write(b"whole")
+    assert {path.name for path in tmp_path.iterdir()} == {"history.png", *others}
+    assert (tmp_path / "history.png").read_bytes() == b"whole"
+
+
+def test_an_error_without_a_reason_is_named(tmp_path):
+    with (
+        pytest.raises(files.StorageError, match=r"a could not be written: OSError\.$"),
+        files.storing(tmp_path / "a"),
+    ):
+        raise OSError
+
+
+def test_a_lock_that_cannot_be_written_names_its_file(tmp_path):
+    (tmp_path / "full").symlink_to("/dev/full")
+    with pytest.raises(files.StorageError, match="full could not be written: "):
+        files.lock(tmp_path / "full", tmp_path)
 
 
 @pytest.mark.parametrize("read", [read_json, read_arrays])

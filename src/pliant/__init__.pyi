@@ -26,6 +26,7 @@ from .methods.abc.smc import SMCABC as SMCABC
 from .methods.apt import APT as APT
 from .methods.base import AbstractMethod as AbstractMethod
 from .methods.pli import PLI as PLI
+from .methods.status import PliantWarning as PliantWarning
 from .methods.status import Status as Status
 from .problem.problem import Problem as Problem
 from .run.infer import infer as infer

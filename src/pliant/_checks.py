@@ -98,3 +98,14 @@ def check_instance(name: str, value: Any, kind: type | tuple[type, ...], example
     if not isinstance(value, kind):
         got = f"the class {value.__name__}" if isinstance(value, type) else repr(value)
         raise TypeError(f"{name}: expected something like {example}, got {got}.")
+
+
+def shape_text(first: str, event: tuple[int, ...]) -> str:
+    """The shape of many events in a message: ``(N,)``, ``(N, 2)``."""
+    return f"({', '.join([first, *map(str, event)])}{'' if event else ','})"
+
+
+def error_text(error: BaseException) -> str:
+    """The kind of an error and the first line of its message, if it has one."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return ": ".join([type(error).__name__, *lines[:1]])

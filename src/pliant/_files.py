@@ -9,7 +9,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,7 +26,7 @@ def storing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = error.strerror or str(error)
+        reason = error.strerror or str(error) or type(error).__name__
         raise StorageError(f"{path} could not be written: {reason}.") from error
 
 
@@ -34,13 +34,16 @@ def storing(path: Path) -> Iterator[None]:
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """A file to write that replaces ``path`` once it is complete and on the disk.
 
-    Whatever ends the block early, ``path`` stays as it was.
+    Whatever ends the block early, ``path`` stays as it was. What a killed process of this machine
+    left when it was writing ``path`` is removed.
 
     Raises:
         StorageError: If the file cannot be written.
     """
-    unfinished = path.with_name(f".{path.name}{_UNFINISHED}{os.urandom(6).hex()}")
+    suffix = f"{os.urandom(6).hex()}{_machine()}{os.getpid():08x}"
+    unfinished = path.with_name(f".{path.name}{_UNFINISHED}{suffix}")
     with storing(path):
+        _remove_abandoned(path)
         try:
             with unfinished.open("w+b") as file:
                 yield file
@@ -157,6 +160,30 @@ def _plain(data: Any) -> Any:
     return data
 
 
+def _remove_abandoned(path: Path) -> None:
+    """Remove unfinished versions of one file whose process, on this machine, no longer exists."""
+    name = re.escape(f".{path.name}{_UNFINISHED}") + f"[0-9a-f]{{12}}{_machine()}([0-9a-f]{{8}})"
+    for other in os.listdir(path.parent):
+        match = re.fullmatch(name, other)
+        if match and not _is_alive(int(match[1], 16)):
+            path.with_name(other).unlink(missing_ok=True)
+
+
+def _machine() -> str:
+    """Eight digits that tell this machine from others with the same disk."""
+    return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)  # sends nothing
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # another user's
+        return True
+    return True
+
+
 class InUseError(BlockingIOError):
     """Another process uses the folder."""
 
@@ -170,12 +197,14 @@ def lock(path: Path, folder: Path) -> IO[str]:
 
     Raises:
         InUseError: If another process has locked it.
+        OSError: If it cannot be written.
     """
     import fcntl
 
     while True:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+")
+        with storing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = path.open("a+")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -188,9 +217,15 @@ def lock(path: Path, folder: Path) -> IO[str]:
         if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
             break
         file.close()  # its owner removed it after it was opened here
-    file.truncate(0)
-    file.write(f"process {os.getpid()} on {socket.gethostname()}")
-    file.flush()
+    try:
+        with storing(path):
+            file.truncate(0)
+            file.write(f"process {os.getpid()} on {socket.gethostname()}")
+            file.flush()
+    except StorageError:
+        with suppress(OSError):  # closing tries to write again
+            file.close()
+        raise
     return file
 
 

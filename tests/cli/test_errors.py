@@ -1,11 +1,14 @@
 """A mistake is one line that says what was expected."""
 
+import errno
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from pliant._files import InUseError, StorageError
 from pliant.cli.errors import UserError, first_line, mistakes
-from shell import assert_one_line_error, pliant_command, python
+from shell import TINY, assert_one_line_error, pliant_command, python
 
 pytestmark = pytest.mark.wrong_types
 
@@ -100,3 +103,93 @@ def test_with_traceback_the_cause_of_a_mistake_is_raised():
         raise UserError("in the file") from NameError("x")
     with pytest.raises(UserError, match="of its own"), mistakes(traceback=True):
         raise UserError("of its own")
+
+
+# ---- files and disks ----
+
+FULL = OSError(errno.ENOSPC, "No space left on device")
+READ_ONLY = OSError(errno.EROFS, "Read-only file system", "run/samples.npz")
+
+
+@pytest.mark.parametrize(
+    ("error", "text", "code"),
+    [
+        (FULL, "No space left on device.", 1),
+        (READ_ONLY, "run/samples.npz: Read-only file system.", 1),
+        (OSError(errno.EIO, "Input/output error", b"run/a"), "run/a: Input/output error.", 1),
+        (PermissionError(errno.EACCES, "Permission denied", "run"), "run: Permission denied.", 1),
+        (StorageError("run could not be written: full."), "run could not be written: full.", 1),
+        (OSError(), "OSError", 1),
+        (FileNotFoundError("run: no such folder."), "run: no such folder.", 2),
+        (NotADirectoryError(errno.ENOTDIR, "Not a directory", "a/b"), "a/b: Not a directory.", 2),
+        (InUseError("run is in use."), "run is in use.", 2),
+    ],
+)
+def test_files_and_disks_that_fail_are_one_line(error, text, code):
+    with pytest.raises(UserError) as caught, mistakes():
+        raise error
+    assert (str(caught.value), caught.value.code) == (text, code)
+    with pytest.raises(type(error)), mistakes(traceback=True):
+        raise error
+
+
+def test_a_closed_pipe_is_left_to_the_command_line():
+    with pytest.raises(BrokenPipeError), mistakes():
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+
+COMMANDS = [
+    *(["show"], ["eval"], ["resume"]),
+    *(["bench", "status"], ["bench", "collect"], ["bench", "figures"]),
+    *(["bench", "run", "smoke", "--out"], ["run", "gaussian_location", *TINY, "--out"]),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda words: " ".join(words[:2]))
+@pytest.mark.parametrize("path", ["a_file", "a_file/below", "n" * 300, "a_link"])
+def test_paths_that_are_no_folders_are_one_line(command, path, tmp_path):
+    (tmp_path / "a_file").write_text("")
+    (tmp_path / "a_link").symlink_to("a_link")
+    assert_fails(pliant_command(*command, path))
+
+
+@pytest.mark.parametrize("command", ["show", "eval", "resume"])
+@pytest.mark.parametrize("name", ["result.json", "run.json", "config.json", "history.json"])
+def test_files_that_cannot_be_read_are_one_line(command, name, saved_run, monkeypatch):
+    read_text = Path.read_text
+
+    def denied(self, *args, **options):
+        if self.name == name:
+            raise PermissionError(errno.EACCES, "Permission denied", str(self))
+        return read_text(self, *args, **options)
+
+    (saved_run / "run.json").write_text("{}")
+    monkeypatch.setattr(Path, "read_text", denied)
+    outcome = pliant_command(command, saved_run)
+    assert (outcome.exit_code == 0) == ((command, name) == ("show", "run.json"))
+    if outcome.exit_code:
+        assert_fails(outcome)
+
+
+@pytest.mark.parametrize("call", ["mkdir", "open", "replace", "unlink", "rmdir"])
+def test_a_full_or_read_only_disk_ends_a_run_in_one_line(call, model, tmp_path, monkeypatch):
+    def fails(self, *args, **options):
+        if tmp_path in (tmp_path / self).parents:
+            raise READ_ONLY
+        return real(self, *args, **options)
+
+    real = getattr(Path, call)
+    monkeypatch.setattr(Path, call, fails)
+    broken = pliant_command("run", f"{model}:broken", *TINY, "--out", "run/new")
+    assert broken.exit_code == 1
+    assert_one_line(broken)
+
+
+def assert_fails(outcome):
+    assert outcome.exit_code in (1, 2), outcome.output
+    assert_one_line(outcome)
+
+
+def assert_one_line(outcome):
+    assert isinstance(outcome.exception, SystemExit), outcome.exception
+    assert outcome.stderr.count("\n") == 1, outcome.stderr

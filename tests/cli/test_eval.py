@@ -1,5 +1,7 @@
 """A run is scored from its folder."""
 
+import errno
+import hashlib
 import json
 import re
 import sys
@@ -8,7 +10,9 @@ import numpy as np
 import pytest
 
 import pliant
-from pliant._files import write_json
+from pliant._files import read_json, storing, write_json
+from pliant.cli.target import read_target
+from pliant.metrics.table import Metric
 from pliant.run.folder import FORMAT
 from shell import TINY, assert_one_line_error, pliant_command
 
@@ -54,11 +58,20 @@ def test_a_file_is_scored_from_anywhere_and_changes_are_said(model, tmp_path, mo
     rows = json.loads((tmp_path / "run" / "metrics.json").read_text())["metrics"]
     assert [row["name"] for row in rows] == ["predictive MMD^2", "predictive Wasserstein^2"]
     assert all(np.isfinite(row["value"]) and row["floor"] is None for row in rows)
-    assert "changed since the run" not in outcome.stdout
+    assert "not the file of the run" not in outcome.stdout
 
     copy.write_text(model.read_text() + "\n# a remark\n")
-    outcome = pliant_command("eval", "../run", "--n-samples", 20)
-    assert "my_copy.py:problem has changed since the run" in outcome.stdout
+    outcome = pliant_command("eval", "../run")
+    assert_one_line_error(outcome, "my_copy.py has changed since", f"--problem {copy}:problem")
+    named = ["--problem", "../my_copy.py:problem"]
+    outcome = pliant_command("eval", "../run", "--n-samples", 20, *named)
+    assert "../my_copy.py:problem is not the file of the run" in outcome.stdout
+    forged = read_json(tmp_path / "run" / "config.json")
+    forged["file"]["sha256"] = hashlib.sha256(copy.read_bytes()).hexdigest()
+    write_json(tmp_path / "run" / "config.json", forged)
+    assert_one_line_error(pliant_command("eval", "../run"), "my_copy.py is not executed")
+    forged["file"] = read_target("../my_copy.py:problem", None, 0).file
+    write_json(tmp_path / "run" / "config.json", forged)
     copy.unlink()
     assert_one_line_error(pliant_command("eval", "../run"), "my_copy.py: there is no such file")
 
@@ -90,3 +103,18 @@ def test_ctrl_c_in_eval_writes_nothing(task_run, monkeypatch):
     assert outcome.exit_code == 130
     assert outcome.stderr == "Interrupted: nothing was written.\n"
     assert not (task_run.folder / "metrics.json").exists()
+
+
+def test_metrics_that_cannot_be_written_are_printed(task_run, monkeypatch):
+    def full(path, data):
+        with storing(path):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    rows = [Metric("C2ST", 0.625, 0.5)]
+    monkeypatch.setattr("pliant.metrics.table.evaluate", lambda *args, **options: rows)
+    monkeypatch.setattr("pliant._files.write_json", full)
+    outcome = pliant_command("eval", task_run.folder)
+    assert outcome.exit_code == 1
+    assert "0.625" in outcome.stdout
+    path = task_run.folder / "metrics.json"
+    assert outcome.stderr == f"pliant: {path} could not be written: No space left on device.\n"

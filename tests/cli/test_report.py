@@ -1,4 +1,5 @@
 import io
+import warnings
 
 import numpy as np
 import pytest
@@ -12,8 +13,9 @@ from pliant.cli.report import (
     print_status,
     print_summary,
     print_table,
+    quiet_status,
 )
-from pliant.methods.status import Status
+from pliant.methods.status import PliantWarning, Status
 from pliant.metrics.table import Metric
 from pliant.run.history import History
 
@@ -80,3 +82,17 @@ def test_only_files_that_are_there_are_listed(out, tmp_path):
     (tmp_path / "notes.txt").touch()
     print_files(out, tmp_path)
     assert lines(out) == [f"{tmp_path}/", "  result.json    status and options"]
+
+
+def test_the_command_warns_of_no_status():
+    with quiet_status():
+        warnings.warn("failed", PliantWarning, stacklevel=1)
+        with pytest.raises(UserWarning, match="other"):
+            warnings.warn("other", UserWarning, stacklevel=1)
+    with pytest.raises(PliantWarning, match="failed"):
+        warnings.warn("failed", PliantWarning, stacklevel=1)
+
+
+def test_a_status_without_a_message_has_no_colon(out):
+    print_status(out, Status.FINISHED, "")
+    assert lines(out) == ["finished"]

@@ -1,5 +1,7 @@
 """Runs that finish, are interrupted or fail, and are resumed."""
 
+import errno
+import hashlib
 import json
 import platform
 import re
@@ -170,6 +172,23 @@ def test_a_failed_run_says_so_and_writes_nothing(model, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["samples.npz", "history.png", "pairs.png"])
+def test_a_disk_that_is_full_at_the_end_keeps_the_result(model, name, monkeypatch):
+    replace = Path.replace
+
+    def full(self, target):
+        if target.name == name:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", full)
+    outcome = pliant_command("run", f"{model}:problem", *TINY, "--rounds", 1, "--out", "run")
+    assert outcome.exit_code == 1
+    assert outcome.stderr == f"pliant: run/{name} could not be written: No space left on device.\n"
+    assert pliant.load("run").status == "finished"
+    assert not [path for path in Path("run").iterdir() if "unfinished" in path.name]
+
+
 # ---- runs that are resumed ----
 
 
@@ -234,3 +253,21 @@ def test_resume_says_what_is_wrong_with_a_folder(tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "run.json").write_text("{}")
     assert_one_line_error(pliant_command("resume", "run"), "no config.json", "pliant.resume")
+
+
+def test_resume_executes_no_file_that_a_stranger_names(tmp_path):
+    from pliant.run.folder import FORMAT
+
+    (tmp_path / "run").mkdir()
+    evil, mark = tmp_path / "run" / "evil.py", tmp_path / "mark"
+    evil.write_text(f"import pathlib\npathlib.Path({str(mark)!r}).touch()\n")
+    file = {"path": str(evil), "sha256": hashlib.sha256(evil.read_bytes()).hexdigest()}
+    config = {"target": "evil.py:problem", "file": file, "n_obs": 5, "seed": 0}
+    write_json(tmp_path / "run" / "config.json", {"format": FORMAT, **config})
+    (tmp_path / "run" / "run.json").write_text("{}")
+    outcome = pliant_command("resume", "run")
+    assert_one_line_error(outcome, "evil.py is not executed", f"--problem {evil}:problem")
+    assert not mark.exists()
+    outcome = pliant_command("resume", "run", "--problem", f"{evil}:problem")
+    assert_one_line_error(outcome, "there is no 'problem' in it")
+    assert mark.exists()

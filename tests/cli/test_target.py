@@ -1,11 +1,19 @@
 """What to infer: a task or a problem in a file, and mistakes in either."""
 
+import hashlib
+from pathlib import Path
+
 import pytest
 
+from pliant.cli.errors import UserError
 from pliant.cli.target import folder_name, has_changed, read_target, read_target_again
 from shell import assert_one_line_error, pliant_command
 
 pytestmark = pytest.mark.wrong_types
+
+
+def digest(file):
+    return hashlib.sha256(Path(file["path"]).read_bytes()).hexdigest()
 
 
 @pytest.mark.parametrize(
@@ -76,4 +84,67 @@ def test_a_file_is_found_again_from_anywhere_and_its_changes_are_seen(model, tmp
     assert again.file == first.file
     assert not has_changed(again, config)
     copy.write_text(model.read_text() + "\n# a remark\n")
-    assert has_changed(read_target_again(config), config)
+    with pytest.raises(UserError, match=r"has changed since .* --problem \S+copy\.py:make$"):
+        read_target_again(config)
+    assert has_changed(read_target_again(config, f"{copy}:make"), config)
+
+
+MARKS = "import pathlib\npathlib.Path({!r}).touch()\nproblem = 3\n"
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        pytest.param(lambda file: file, id="another digest"),
+        pytest.param(lambda file: file | {"sha256": digest(file)}, id="its digest"),
+        pytest.param(lambda file: file | {"signature": ""}, id="no signature"),
+        pytest.param(lambda file: {k: v for k, v in file.items() if k != "signature"}, id="old"),
+    ],
+)
+def test_a_forged_record_executes_nothing(model, tmp_path, forge):
+    mark, evil = tmp_path / "mark", tmp_path / "evil.py"
+    evil.write_text(MARKS.format(str(mark)))
+    own = read_target(f"{model}:problem", None, 0).file
+    file = forge(own | {"path": str(evil)})
+    config = {"target": "my_model.py:problem", "file": file, "n_obs": 5, "seed": 0}
+    with pytest.raises(UserError, match=r"evil\.py is not executed"):
+        read_target_again(config)
+    assert not mark.exists()
+    with pytest.raises(UserError, match="got int"):
+        read_target_again(config, f"{evil}:problem")
+    assert mark.exists()  # the marker works, and the user asked for it
+
+
+def test_another_name_in_a_signed_file_is_not_called(model):
+    file = read_target(f"{model}:problem", None, 0).file
+    config = {"target": "my_model.py:fails", "file": file, "n_obs": 5, "seed": 0}
+    with pytest.raises(UserError, match="is not executed"):
+        read_target_again(config)
+
+
+@pytest.mark.parametrize(
+    ("config", "problem", "text"),
+    [
+        ({"target": "slcp"}, "a.py:problem", "--problem: the run is one of the task slcp"),
+        ({"target": "a.py:problem"}, "slcp", "--problem: expected FILE.py:NAME, got 'slcp'"),
+        ({"target": "a.py:problem"}, "a.py", "Write FILE.py:NAME"),
+        ({"target": "a.py:problem", "file": None}, None, "it names no file"),
+    ],
+)
+def test_mistakes_in_the_problem_of_a_recorded_run(config, problem, text):
+    with pytest.raises(UserError, match=text):
+        read_target_again({"n_obs": 5, "seed": 0, **config}, problem)
+
+
+def test_what_was_read_is_executed_not_a_cache(tmp_path):
+    (tmp_path / "cached.py").write_text("problem = 3\n")
+    read = _read_mistake(tmp_path / "cached.py")
+    (tmp_path / "cached.py").write_text("problem = '3'\n")
+    assert (read, _read_mistake(tmp_path / "cached.py")) == ("int.", "str.")
+    assert not (tmp_path / "__pycache__").exists()
+
+
+def _read_mistake(path):
+    with pytest.raises(UserError, match="got") as caught:
+        read_target(f"{path}:problem", None, 0)
+    return str(caught.value).split()[-1]

@@ -121,7 +121,8 @@ def test_data_that_never_vary_and_draws_that_fail_give_numbers(kind):
 
 def test_a_simulator_that_always_fails_ends_the_run():
     problem = pliant.Problem(PRIOR, lambda key, theta: jnp.full(2, jnp.nan), OBSERVED)
-    result = pliant.infer(problem, pliant.PLI.accurate(discrepancy=KINDS["likelihood"]))
+    with pytest.warns(pliant.PliantWarning, match="failed"):
+        result = pliant.infer(problem, pliant.PLI.accurate(discrepancy=KINDS["likelihood"]))
     assert result.status == "failed"
     assert "usable simulations" in result.message
 

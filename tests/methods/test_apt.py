@@ -171,7 +171,8 @@ def test_sets_that_fail_are_left_out_and_too_many_end_the_run():
     )
     assert whole.status == "finished"
     broken = pliant.Problem({"mu": dist.Normal(-20, 1)}, fragile, OBSERVED)
-    failed = pliant.infer(broken, method, seed=0)
+    with pytest.warns(pliant.PliantWarning, match="failed"):
+        failed = pliant.infer(broken, method, seed=0)
     assert failed.status == "failed"
     assert "simulated sets" in failed.message
 

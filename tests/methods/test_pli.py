@@ -173,7 +173,8 @@ def test_a_simulator_that_only_fails_ends_in_a_status():
         observed=jnp.zeros(5),
         scale=None,
     )
-    result = pliant.infer(broken, small(), seed=0)
+    with pytest.warns(pliant.PliantWarning, match="failed"):
+        result = pliant.infer(broken, small(), seed=0)
     assert result.status == "failed"
     assert "not finite" in result.message
     assert np.all(np.isfinite(result.posterior.sample(10)["mu"]))

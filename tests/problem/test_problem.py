@@ -178,7 +178,7 @@ def silent(key, theta):
         ("model", "expected a function"),
         (numpy_code, "TracerArrayConversionError.*no NumPy calls"),
         (branch, "TracerBoolConversionError.*no `if` on values"),
-        (silent, "RuntimeError: Expected a function"),
+        (silent, r"RuntimeError\. Expected a function"),
         (lambda theta: theta["mu"], "positional argument.*a jax.random key and one parameter"),
         (lambda key, theta, more: theta["mu"], "'more'.*a jax.random key and one parameter"),
         (lambda key, theta: theta["nu"], "KeyError: 'nu'.*in the prior's structure"),

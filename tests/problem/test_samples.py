@@ -64,3 +64,10 @@ def test_thinning_is_even():
     x = np.arange(10.0)[:, None]
     assert thinned(x, 5).ravel().tolist() == [0, 2, 4, 6, 8]
     assert thinned(x, 10) is x
+
+
+def test_a_misspelt_name_lists_the_names():
+    with pytest.raises(ValueError, match=r"samples: .* \['mu'\], got \['mo'\]\."):
+        as_table({"mo": [1.0, 2.0]}, ["mu"])
+    with pytest.raises(ValueError, match=r"theta: expected the names \['mu', 's'\], got \['mu'\]"):
+        as_row({"mu": 1.0}, ["mu", "s"])

@@ -1,6 +1,7 @@
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
+import pytest
 
 import pliant
 from pliant.run.failures import Failure, added, where_it_fails
@@ -28,6 +29,18 @@ def test_the_first_example_of_a_kind_stays():
     assert str(failures[1]) == "1 exception (first at mu=[1. 2.]: ValueError: no)"
 
 
+@pytest.mark.parametrize(
+    ("message", "parameters", "text"),
+    [
+        ("", {"mu": 1.0}, "3 not finite (first at mu=1.)"),
+        ("\n", {}, "3 not finite"),
+        ("slow", {}, "3 not finite (slow)"),
+    ],
+)
+def test_what_is_not_known_is_left_out(message, parameters, text):
+    assert str(Failure("not finite", 3, message, parameters)) == text
+
+
 def test_a_run_that_fails_says_where():
     """A JAX simulator that is not finite for nearly all of the prior."""
     problem = pliant.Problem(
@@ -36,7 +49,8 @@ def test_a_run_that_fails_says_where():
         np.random.default_rng(0).normal(size=(30, 2)),
     )
     method = pliant.PLI(rounds=2, n_particles=100, n_draws=10, family=pliant.Gaussian())
-    result = pliant.infer(problem, method)
+    with pytest.warns(pliant.PliantWarning, match="failed"):
+        result = pliant.infer(problem, method)
     assert result.status == "failed"
     assert "not finite (first at mu=" in result.message
     assert result.failures[0].draws > 800

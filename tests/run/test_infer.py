@@ -42,8 +42,10 @@ def test_max_simulations_is_never_exceeded(problem):
 
 
 def test_max_seconds(problem):
-    result = pliant.infer(problem, METHOD, max_seconds=1e-9)
+    with pytest.warns(pliant.PliantWarning, match=r"out_of_time: .*this is the prior\.$"):
+        result = pliant.infer(problem, METHOD, max_seconds=1e-9)
     assert (result.status, len(result.history)) == ("out_of_time", 0)
+    assert result.posterior.is_prior
     assert np.all(np.isfinite(result.posterior.sample(5)["mu"]))  # the prior's
 
 

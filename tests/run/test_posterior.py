@@ -125,6 +125,25 @@ def test_summary_is_that_of_the_samples():
     assert "v[1]" in str(summary)
 
 
+def test_a_posterior_that_is_the_prior_says_so():
+    prior = read_prior({"mu": dist.Normal(0, 1), "sigma": dist.LogNormal(0, 1)})
+    posterior = Posterior(prior.space, prior)
+    assert posterior.is_prior
+    assert repr(posterior) == "Posterior(the prior over mu, sigma; no round gave a posterior)"
+    summary = posterior.summary(100)
+    assert summary.is_prior
+    first, heads, *rows = str(summary).splitlines()
+    assert first == "No round gave a posterior: this is the prior."
+    assert heads.split()[:2] == ["mean", "sd"]
+    assert [row.split()[0] for row in rows] == ["mu", "sigma"]
+    other = posterior_of("real", "gaussian")
+    assert not other.is_prior
+    assert "density=GaussianDensity" in repr(other)
+    assert "prior" not in str(other.summary(100))
+    single = read_prior(dist.Normal(0, 1))
+    assert repr(Posterior(single.space, single)).startswith("Posterior(the prior; no round")
+
+
 def test_to_arviz():
     idata = posterior_of("real", "gaussian").to_arviz(50)
     assert idata.posterior["x"].shape == (1, 50)

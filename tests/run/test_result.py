@@ -23,7 +23,7 @@ from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy
 from pliant.problem.prior import read_prior
 from pliant.run.history import History
 from pliant.run.posterior import Posterior
-from pliant.run.result import Result
+from pliant.run.result import Result, warned
 from pliant.run.serialise import encode
 
 PRIORS = {
@@ -127,6 +127,23 @@ def test_without_a_round_there_is_nothing_to_save(tmp_path):
     )
     with pytest.raises(ValueError, match="No round"):
         empty.save(tmp_path)
+
+
+@pytest.mark.parametrize("status", pliant.Status)
+def test_a_status_that_is_an_error_warns(status):
+    result = dataclasses.replace(make(), status=status, message="What happened.")
+    if status.is_error:
+        with pytest.warns(pliant.PliantWarning, match=rf"status {status}: What happened\.$"):
+            assert warned(result) is result
+    else:
+        assert warned(result) is result  # warnings are errors
+    prior = read_prior(PRIORS["dict"])
+    empty = dataclasses.replace(result, posterior=Posterior(prior.space, prior))
+    if status == "interrupted":
+        assert warned(empty) is empty
+    else:
+        with pytest.warns(pliant.PliantWarning, match=r"happened\. .* this is the prior\.$"):
+            warned(empty)
 
 
 class Skewed(AbstractMeasuredDiscrepancy):

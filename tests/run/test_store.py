@@ -213,7 +213,8 @@ def test_a_full_disk_ends_the_run_and_loses_nothing(tmp_path, monkeypatch):
 
     for module in ("serialise", "ledger"):
         monkeypatch.setattr(f"pliant.run.{module}.write_arrays", full)
-    result = pliant.infer(counted(calls), METHOD, folder=tmp_path / "run")
+    with pytest.warns(pliant.PliantWarning, match="storage_failed"):
+        result = pliant.infer(counted(calls), METHOD, folder=tmp_path / "run")
     assert result.status == "storage_failed"
     assert "No space left" in result.message
     monkeypatch.undo()

@@ -49,5 +49,5 @@ def test_a_simulator_of_ones_own_gives_the_sets_of_a_problem():
 
 
 def test_the_shape_of_its_draws_is_checked_before_the_first():
-    with pytest.raises(ValueError, match=r"observed: expected the shape \(N, \*\(\)\)"):
+    with pytest.raises(ValueError, match=r"observed: expected the shape \(N,\), because"):
         pliant.Problem({"mu": dist.Normal(0, 1)}, Table(), np.zeros((4, 2)))

@@ -108,3 +108,31 @@ def test_a_second_call_compiles_nothing():
     assert len(traces) == 1
     JaxSimulator(counted).simulate(KEYS, THETAS, 3)  # another problem with the same function
     assert len(traces) == 1
+
+
+def with_numpy(rng, theta):
+    return np.random.default_rng(0).normal(theta["mu"], 1.0, size=3)
+
+
+def silent(key, theta):
+    raise ArithmeticError
+
+
+@pytest.mark.parametrize(
+    ("function", "parts"),
+    [
+        (
+            with_numpy,
+            ["TracerArrayConversionError: ", "uses NumPy: pliant.PythonSimulator"],
+        ),
+        (lambda rng, theta: rng.normal(), ["AttributeError: ", "pliant.PythonSimulator(function)"]),
+        (lambda key, theta: theta["mo"], ["KeyError: 'mo'. The names in the prior are mu, scale."]),
+        (silent, ["simulator(key, theta). ArithmeticError. Expected"]),
+    ],
+)
+def test_a_function_that_jax_cannot_trace_is_told_what_to_do(function, parts):
+    theta = {name: leaf[0] for name, leaf in THETAS.items()}
+    with pytest.raises(TypeError) as caught:
+        JaxSimulator(function).event_shape(theta)
+    for part in parts:
+        assert part in str(caught.value)

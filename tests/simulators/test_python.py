@@ -192,7 +192,8 @@ def test_a_simulator_that_fails_everywhere_ends_the_run_soon():
         np.random.default_rng(0).normal(size=(30, 2)),
     )
     method = pliant.PLI(rounds=2, n_particles=150, n_draws=10, family=pliant.Gaussian())
-    result = pliant.infer(problem, method)
+    with pytest.warns(pliant.PliantWarning, match="failed"):
+        result = pliant.infer(problem, method)
     assert result.status == "failed"
     assert "no licence" in result.message
     assert len(calls) < 1500

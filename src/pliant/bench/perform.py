@@ -3,14 +3,16 @@
 import functools
 import time
 import traceback
+import warnings
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from pliant._checks import error_text
 from pliant._devices import keep_compiled_code
 from pliant._files import InUseError, lock, write_arrays, write_json
 from pliant.bench.folders import state, write_error, write_settings
 from pliant.bench.plan import Run
-from pliant.methods.status import Status
+from pliant.methods.status import PliantWarning, Status
 from pliant.metrics.table import evaluate
 from pliant.problem.prior import Prior
 from pliant.problem.samples import named
@@ -50,11 +52,12 @@ def perform(run: Run, folder: Path) -> RunOutcome:
     keep_compiled_code()
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with _waiting_lock(folder):
+        with _waiting_lock(folder), warnings.catch_warnings():
+            warnings.simplefilter("ignore", PliantWarning)  # the status is recorded
             text = "finished before" if state(folder) == "finished" else _perform(run, folder)
         return RunOutcome(run.name, time.monotonic() - start, text, failed=False)
     except Exception as error:  # one failure must not stop the other runs
-        text = " ".join([f"{type(error).__name__}:", *str(error).splitlines()[:1]])
+        text = error_text(error)
         write_error(folder, text, traceback.format_exc())
         return RunOutcome(run.name, time.monotonic() - start, text, failed=True)
 

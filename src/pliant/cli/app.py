@@ -10,6 +10,7 @@ from pliant.cli import options
 from pliant.cli.bench_commands import bench
 from pliant.cli.choices import as_beta
 from pliant.cli.errors import OneLineErrors, mistakes
+from pliant.cli.report import quiet_status
 from pliant.cli.target import folder_name
 
 app = typer.Typer(
@@ -91,7 +92,7 @@ def run(
     }
     budget = {"max_simulations": max_simulations, "max_seconds": max_seconds}
     given = {"n_obs": n_obs, "seed": seed, "method": method, **method_options, **budget}
-    with mistakes(traceback=traceback):
+    with mistakes(traceback=traceback), quiet_status():
         from pliant.cli.run import run_target
 
         code = run_target(
@@ -112,6 +113,7 @@ def run(
 @app.command(epilog="Example:\n\n[bold]pliant resume runs/slcp-0[/]")
 def resume(
     folder: Annotated[Path, options.RUN_FOLDER],
+    problem: Annotated[str | None, options.FROM_FILE] = None,
     max_simulations: Annotated[int | None, options.NEW_MAX_SIMULATIONS] = None,
     max_seconds: Annotated[float | None, options.NEW_MAX_SECONDS] = None,
     dask: Annotated[str | None, options.DASK] = None,
@@ -119,10 +121,10 @@ def resume(
 ) -> None:
     """Resume a run that was interrupted or killed; the result is that of an uninterrupted run."""
     budget = {"max_simulations": max_simulations, "max_seconds": max_seconds}
-    with mistakes(traceback=traceback):
+    with mistakes(traceback=traceback), quiet_status():
         from pliant.cli.run import resume_target
 
-        code = resume_target(folder, budget=budget, dask=dask)
+        code = resume_target(folder, budget=budget, dask=dask, problem=problem)
     raise typer.Exit(code)
 
 
@@ -143,6 +145,7 @@ def show(folder: Annotated[Path, options.SAVED_FOLDER]) -> None:
 )
 def evaluate(
     folder: Annotated[Path, options.RUN_FOLDER],
+    problem: Annotated[str | None, options.FROM_FILE] = None,
     n_samples: Annotated[int, options.N_SAMPLES] = 10_000,
     traceback: Annotated[bool, options.TRACEBACK] = False,
 ) -> None:
@@ -150,13 +153,14 @@ def evaluate(
     with mistakes(traceback=traceback):
         from pliant.cli.eval import evaluate_run
 
-        code = evaluate_run(folder, n_samples=n_samples)
+        code = evaluate_run(folder, n_samples=n_samples, problem=problem)
     raise typer.Exit(code)
 
 
 @app.command(epilog="Example:\n\n[bold]pliant run sir --n-obs 20[/]")
 def tasks() -> None:
     """List the built-in tasks: simulators with a known truth and mostly exact posteriors."""
-    from pliant.cli.tasks import print_tasks
+    with mistakes():
+        from pliant.cli.tasks import print_tasks
 
-    print_tasks()
+        print_tasks()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pliant.cli.errors import UserError
+from pliant.cli.errors import UserError, first_line
 
 if TYPE_CHECKING:
     from pliant.problem.problem import Problem
@@ -53,4 +53,4 @@ def connect(address: str) -> tuple[Any, Any]:
         cluster = LocalCluster(threads_per_worker=1, dashboard_address=":0")
         return Client(cluster, timeout=_SECONDS), cluster
     except (OSError, ValueError) as error:
-        raise UserError(f"--dask: {address} does not answer: {error}") from error
+        raise UserError(f"--dask: {address} does not answer: {first_line(error)}") from error

@@ -1,5 +1,6 @@
-"""A user's mistake becomes one line on standard error and exit code 2."""
+"""A mistake becomes one line on standard error and exit code 2; a failing disk, exit code 1."""
 
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -13,9 +14,23 @@ _OPTIONS = (
     "n_obs|n_particles|n_samples|n_draws|rounds|seed|beta|epsilon|max_simulations|max_seconds"
 )
 
+_WRONG_PATHS = (
+    *(FileExistsError, FileNotFoundError, NotADirectoryError, IsADirectoryError),
+    BlockingIOError,  # a folder that another process uses
+)
+
 
 class UserError(Exception):
-    """A mistake that the user can fix, described in one line."""
+    """A mistake that the user can fix, described in one line.
+
+    Args:
+        message: The line.
+        code: The exit code: 2 for a mistake in the command, 1 for a machine that fails.
+    """
+
+    def __init__(self, message: str, code: int = 2):
+        super().__init__(message)
+        self.code = code
 
 
 class OneLineErrors(TyperGroup):
@@ -26,7 +41,7 @@ class OneLineErrors(TyperGroup):
         try:
             code = super().main(*args, standalone_mode=False, **options)
         except UserError as mistake:
-            _fail(str(mistake))
+            _fail(str(mistake), mistake.code)
         except Exception as error:
             # typer's errors about the user's input have a format_message
             if not hasattr(error, "format_message"):
@@ -39,7 +54,7 @@ class OneLineErrors(TyperGroup):
 
 @contextmanager
 def mistakes(*, traceback: bool = False) -> Iterator[None]:
-    """Turn errors about wrong options or missing extras into a ``UserError``.
+    """Turn errors about wrong options, missing extras, files and disks into a ``UserError``.
 
     Args:
         traceback: Whether to let the error pass, so that Python prints its traceback.
@@ -50,19 +65,28 @@ def mistakes(*, traceback: bool = False) -> Iterator[None]:
         if traceback and mistake.__cause__ is not None:
             raise mistake.__cause__ from None
         raise
-    except (ValueError, TypeError, FileExistsError, BlockingIOError, ImportError) as error:
+    except BrokenPipeError:  # the reader has gone, as in pliant show ... | head
+        raise
+    except (ValueError, TypeError, ImportError, OSError) as error:
         if traceback:
             raise
-        raise UserError(first_line(error)) from error
+        failed = isinstance(error, OSError) and not isinstance(error, _WRONG_PATHS)
+        raise UserError(first_line(error), 1 if failed else 2) from error
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's message; arguments appear by their options' names."""
+    """The first line of an error's message; arguments appear by their options' names.
+
+    An error of the operating system names its file first: ``FILE: No such file or directory.``
+    """
+    if isinstance(error, OSError) and error.strerror:
+        name = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+        return f"{name}{error.strerror}."
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = lines[0] if lines else type(error).__name__
     return re.sub(rf"^({_OPTIONS}):", lambda m: "--" + m[1].replace("_", "-") + ":", text)
 
 
-def _fail(text: str) -> NoReturn:
+def _fail(text: str, code: int = 2) -> NoReturn:
     typer.echo(f"pliant: {' '.join(text.split())}", err=True)
-    sys.exit(2)
+    sys.exit(code)

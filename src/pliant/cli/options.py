@@ -40,6 +40,13 @@ SAVED_FOLDER = argument(
 
 N_OBS = _problem("N", "Number of observations to simulate at the truth; for tasks only.", "100")
 SEED = _problem("INTEGER", "Seed of a task's observations and of the run.", "0")
+FROM_FILE = _problem(
+    "FILE.py:NAME",
+    "The problem of the run, if its file has changed or moved since, or if the folder comes from "
+    "someone else. Without it, only a file that a run of your own executed is executed again.",
+    "the run's",
+    flag="problem",
+)
 
 METHOD = _method(
     "NAME",

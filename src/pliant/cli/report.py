@@ -1,7 +1,9 @@
 """What the commands print: plain lines and tables, with colours only on a terminal."""
 
 import sys
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +46,17 @@ def print_status(out: Console, status: "Status", message: str) -> None:
     """Print the status and the message."""
     done = status in ("finished", "converged")
     colour = "red" if status.is_error else "green" if done else "yellow"
-    say(out, Text.assemble((status, f"bold {colour}"), f": {message}"))
+    say(out, Text.assemble((status, f"bold {colour}"), f": {message}" if message else ""))
+
+
+@contextmanager
+def quiet_status() -> Iterator[None]:
+    """Let Python not warn of a status that ``print_status`` prints."""
+    from pliant.methods.status import PliantWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PliantWarning)
+        yield
 
 
 def print_failures(out: Console, failures: "Sequence[Failure]") -> None:

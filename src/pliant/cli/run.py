@@ -78,8 +78,13 @@ def run_target(
     return _finish(out, folder, target, result)
 
 
-def resume_target(folder: Path, *, budget: Mapping[str, Any], dask: str | None) -> int:
-    """Resume a run, print the result, and return the exit code; a budget of None is the run's."""
+def resume_target(
+    folder: Path, *, budget: Mapping[str, Any], dask: str | None, problem: str | None = None
+) -> int:
+    """Resume a run, print the result, and return the exit code; a budget of None is the run's.
+
+    The file of a problem is executed as ``read_target_again`` describes; ``problem`` names another.
+    """
     if not holds_run(folder):
         raise UserError(f"{folder} holds no run that can be resumed (there is no {RUN} in it).")
     config = read_config(folder)
@@ -90,9 +95,12 @@ def resume_target(folder: Path, *, budget: Mapping[str, Any], dask: str | None) 
             from pliant.run.infer import resume
 
             keep_compiled_code()
-            target = read_target_again(config)
+            target = read_target_again(config, problem)
         if has_changed(target, config):
-            say(out, f"{target.text} has changed since the run, which resumes with the new file.")
+            say(
+                out,
+                f"{target.text} is not the file of the run, which resumes with it.",
+            )
         with on_dask(target.problem, dask) as spread:
             result = resume(folder, spread, **budget)
     except KeyboardInterrupt:

@@ -69,6 +69,8 @@ def read_run(folder: Path) -> SavedRun:
             config=config,
         )
     except FileNotFoundError as error:
+        if error.filename is None:  # its message names the file
+            raise
         raise UserError(f"{folder}: {Path(error.filename).name} is missing.") from error
     except (KeyError, TypeError) as error:
         raise UserError(f"{folder}: damaged, or not written by Pliant ({error!r}).") from error

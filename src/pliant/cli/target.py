@@ -1,16 +1,18 @@
 """What to infer: a built-in task, or a problem in a user's Python file."""
 
-import hashlib
 import importlib.util
 import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pliant.cli.choices import closest
-from pliant.cli.errors import UserError, first_line
+from pliant.cli.errors import UserError
+from pliant.cli.trust import digest, is_own, signature
 from pliant.run.folder import CONFIG, check_format
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ class Target:
     reference: Callable[[], Any] | None = None
     """Draws samples of the exact posterior."""
     file: dict[str, str] | None = None
-    """Path and SHA-256 of a user's file."""
+    """Path and SHA-256 of a user's file, with the user's signature of them."""
     task: "AbstractTask | None" = None
     """The task, if it is a built-in one."""
 
@@ -55,10 +57,8 @@ def read_target(text: str, n_obs: int | None, seed: int) -> Target:
         return _read_task(text, _DEFAULT_N_OBS if n_obs is None else n_obs, seed)
     if n_obs is not None:
         raise UserError("--n-obs is for tasks only: a problem in a file has its own observations.")
-    path, _, name = text.rpartition(":")
-    if not path.endswith(".py") or not name:
-        raise UserError(f"{text}: the name of the problem is missing. Write FILE.py:NAME.")
-    return _read_file(text, Path(path), name)
+    path, name = _split(text)
+    return _read_file(text, path, name, _content(path))
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -78,17 +78,56 @@ def read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def read_target_again(config: dict[str, Any]) -> Target:
-    """The target of a recorded run; the working directory does not matter."""
-    text, n_obs = config["target"], config["n_obs"]
-    if is_file(text):
-        text, n_obs = f"{config['file']['path']}:{text.rpartition(':')[2]}", None
-    return read_target(text, n_obs, config["seed"])
+def read_target_again(config: dict[str, Any], problem: str | None = None) -> Target:
+    """The target of a recorded run; the working directory does not matter.
+
+    A run folder may come from a stranger, so a file is executed only in two cases. Either the user
+    names it (``problem``, as ``FILE.py:NAME``), whatever it holds; or it is the recorded one, with
+    the recorded digest, and the record is signed by this user (see ``trust``). The digest and the
+    signature are checked before anything in the file is executed.
+    """
+    text = config["target"]
+    if not is_file(text):
+        if problem is not None:
+            raise UserError(f"--problem: the run is one of the task {text}, not of a file.")
+        return _read_task(text, config["n_obs"], config["seed"])
+    if problem is not None:
+        if not is_file(problem):
+            raise UserError(f"--problem: expected FILE.py:NAME, got {problem!r}.")
+        return read_target(problem, None, config["seed"])
+    file, name = config["file"], text.rpartition(":")[2]
+    if not isinstance(file, dict) or not {"path", "sha256"} <= set(file):
+        raise UserError(f"{CONFIG} is damaged, or not written by Pliant: it names no file.")
+    path, sha256 = str(file["path"]), str(file["sha256"])
+    remedy = f"To use it, add --problem {path}:{name}"
+    if not is_own(path, sha256, name, str(file.get("signature", ""))):
+        raise UserError(
+            f"{path} is not executed, because no run of yours recorded it: the folder comes from "
+            f"another user or machine, or {CONFIG} was edited. If you trust the file: {remedy}"
+        )
+    content = _content(Path(path))
+    if digest(content) != sha256:
+        raise UserError(f"{path} has changed since the run and is not executed. {remedy}")
+    return _read_file(f"{path}:{name}", Path(path), name, content)
 
 
 def has_changed(target: Target, config: dict[str, Any]) -> bool:
     """Whether the user's file has changed since the run."""
-    return target.file is not None and target.file["sha256"] != config["file"]["sha256"]
+    recorded = config["file"] or {}
+    return target.file is not None and target.file["sha256"] != recorded.get("sha256")
+
+
+def _split(text: str) -> tuple[Path, str]:
+    path, _, name = text.rpartition(":")
+    if not path.endswith(".py") or not name:
+        raise UserError(f"{text}: the name of the problem is missing. Write FILE.py:NAME.")
+    return Path(path), name
+
+
+def _content(path: Path) -> bytes:
+    if not path.is_file():
+        raise UserError(f"{path}: there is no such file.")
+    return path.read_bytes()
 
 
 def _read_task(name: str, n_obs: int, seed: int) -> Target:
@@ -109,13 +148,10 @@ def _read_task(name: str, n_obs: int, seed: int) -> Target:
     )
 
 
-def _read_file(text: str, path: Path, name: str) -> Target:
+def _read_file(text: str, path: Path, name: str, content: bytes) -> Target:
     from pliant.problem.problem import Problem
 
-    if not path.is_file():
-        raise UserError(f"{path}: there is no such file.")
-    content = path.read_bytes()
-    module = _execute(path)
+    module = _execute(path, content)
     if not hasattr(module, name):
         problems = [key for key, value in vars(module).items() if isinstance(value, Problem)]
         found = f" The problems in it are {', '.join(problems)}." if problems else ""
@@ -128,26 +164,31 @@ def _read_file(text: str, path: Path, name: str) -> Target:
             f"{path}: expected {name} to be a pliant.Problem, or a function without arguments that "
             f"returns one, got {type(value).__name__}."
         )
-    digest = hashlib.sha256(content).hexdigest()
-    return Target(text, value, file={"path": str(path.resolve()), "sha256": digest})
+    where, sha256 = str(path.resolve()), digest(content)
+    signed = signature(where, sha256, name)
+    return Target(text, value, file={"path": where, "sha256": sha256, "signature": signed})
 
 
-def _execute(path: Path) -> Any:
-    """Execute the file as a module that can import its neighbours, like ``python FILE.py``."""
+def _execute(path: Path, content: bytes) -> Any:
+    """Execute the file as a module that can import its neighbours, like ``python FILE.py``.
+
+    ``content`` is executed, not the file as it may be by now, nor compiled code from a cache.
+    """
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
     import cloudpickle
 
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
+    if spec is None or not isinstance(spec.loader, SourceFileLoader):
         raise UserError(f"{path}: not a Python file.")
     module = importlib.util.module_from_spec(spec)
     shadowed = sys.modules.get(path.stem)
     sys.modules[path.stem] = module  # dataclasses and pickle look up their module by name
     cloudpickle.register_pickle_by_value(module)  # workers need not find the file
+    compiled = partial(spec.loader.source_to_code, content, str(path))
     try:
-        _guarded(path, lambda: spec.loader.exec_module(module))  # pyright: ignore
+        _guarded(path, lambda: exec(compiled(), vars(module)))
     except UserError:
         del sys.modules[path.stem]
         if shadowed is not None:
@@ -161,11 +202,11 @@ def _guarded(path: Path, call: Callable[[], Any]) -> Any:
     try:
         return call()
     except (Exception, SystemExit) as error:
+        from pliant._checks import error_text
+
         frames = traceback.extract_tb(error.__traceback__)
         lines = [f.lineno for f in frames if Path(f.filename).name == path.name]
         line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
         place = str(path) if line is None else f"{path}, line {line}"
-        says = error.msg if isinstance(error, SyntaxError) else first_line(error)
-        raise UserError(
-            f"{place}: {type(error).__name__}: {says} (--traceback shows the full traceback.)"
-        ) from error
+        says = f"SyntaxError: {error.msg}" if isinstance(error, SyntaxError) else error_text(error)
+        raise UserError(f"{place}: {says} (--traceback shows the full traceback.)") from error

@@ -7,8 +7,19 @@ _BEFORE = "The posterior before the last round is kept."
 _RAISE = f"Raise it in `pliant.resume`. {_KEPT}"
 
 
+class PliantWarning(UserWarning):
+    """A run ended without success: its status is an error, or its posterior is the prior.
+
+    ``warnings.simplefilter("error", pliant.PliantWarning)`` makes such a run raise.
+    """
+
+
 class Status(StrEnum):
     """How a run ended. A status equals its text: ``result.status == "finished"``.
+
+    ``failed``, ``diverged`` and ``storage_failed`` are errors: ``infer`` and ``resume`` emit a
+    ``PliantWarning``, and ``pliant run`` exits with 1. The others leave a posterior that is as good
+    as the budget, the noise or the acceptance allows.
 
     Attributes:
         message: What happened.

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from numpyro.distributions import Distribution
 
-from pliant._checks import check_numbers
+from pliant._checks import check_numbers, shape_text
 from pliant.problem.prior import Prior, read_prior
 from pliant.simulators.base import AbstractSimulator
 from pliant.simulators.external import AbstractExternalSimulator
@@ -125,6 +125,6 @@ def _check_event_shape(event: tuple[int, ...], observed: tuple[int, ...]) -> Non
         return
     hint = " For a single observation, pass observed[None]." if observed == event else ""
     raise ValueError(
-        f"observed: expected the shape (N, *{event}), because the simulator returns {event}, "
-        f"got {observed}.{hint}"
+        f"observed: expected the shape {shape_text('N', event)}, because the simulator returns "
+        f"{event}, got {observed}.{hint}"
     )

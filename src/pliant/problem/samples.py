@@ -29,6 +29,7 @@ def as_table(
         ValueError: If there are no samples, or not equally many of each parameter.
     """
     given = named(samples)
+    check_names("samples", given, names)
     arrays = {name: np.asarray(given[name], np.float64) for name in names or given}
     lengths = {name: array.shape[0] if array.ndim else 0 for name, array in arrays.items()}
     if not arrays or len(set(lengths.values())) > 1 or 0 in lengths.values():
@@ -44,9 +45,16 @@ def as_table(
     return labels, np.concatenate(blocks, axis=1)
 
 
+def check_names(label: str, given: Mapping[str, Any], names: Sequence[str] | None) -> None:
+    """Raise a ``ValueError`` unless every name is given."""
+    if not set(names or ()) <= set(given):
+        raise ValueError(f"{label}: expected the names {list(names or ())}, got {list(given)}.")
+
+
 def as_row(theta: Any, names: Sequence[str] | None = None) -> Float[np.ndarray, " columns"]:
     """One parameter as a row of the table that ``as_table`` makes."""
     given = named(theta)
+    check_names("theta", given, names)
     return np.concatenate([np.ravel(np.asarray(given[name], float)) for name in names or given])
 
 

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PyTree
 from numpyro.distributions import constraints
 from numpyro.distributions.transforms import IdentityTransform, Transform, biject_to
 
-from pliant._checks import check_numbers
+from pliant._checks import check_numbers, shape_text
 
 
 class Space(eqx.Module):
@@ -99,7 +99,7 @@ class Space(eqx.Module):
             cut = array.ndim - len(shape)
             if cut < 0 or array.shape[cut:] != shape:
                 raise ValueError(
-                    f"theta{label}: expected the shape {shape}, or (batch, *{shape}), "
+                    f"theta{label}: expected the shape {shape}, or {shape_text('batch', shape)}, "
                     f"got {array.shape}."
                 )
             batches.add(array.shape[:cut])

@@ -23,8 +23,9 @@ class Failure(NamedTuple):
 
     def __str__(self) -> str:
         shown = ", ".join(f"{name}={_short(value)}" for name, value in self.parameters.items())
-        first = self.message.splitlines()[0] if self.message else ""
-        return f"{self.draws:,} {self.kind} (first at {shown}: {first})"
+        place = [f"first at {shown}"] if shown else []
+        told = ": ".join([*place, *self.message.strip().splitlines()[:1]])
+        return f"{self.draws:,} {self.kind}" + (f" ({told})" if told else "")
 
 
 def added(

@@ -18,7 +18,7 @@ from pliant.run.history import History
 from pliant.run.posterior import Posterior
 from pliant.run.progress import Display
 from pliant.run.recording import Record, RecordedSimulator
-from pliant.run.result import Result
+from pliant.run.result import Result, warned
 from pliant.run.store import Plan, Progress, RunStore, check_begun, check_new
 from pliant.simulators.dispatch import ExecutorError, SimulatorError
 from pliant.weighting.final_check import FinalCheck
@@ -57,6 +57,10 @@ def infer(
 
     Returns:
         The posterior with the run's history and how it ended.
+
+    Warns:
+        PliantWarning: If the run ends without success: its status is an error, or no round gave a
+            posterior and Ctrl-C is not the reason.
 
     Raises:
         TypeError, ValueError: For mistakes that can be found before the first round.
@@ -218,7 +222,7 @@ def _run(
         failures=record.failures,
         check=_check_posterior(problem, plan, now, stop),
     )
-    return result if store is None else _save_or_discard(result, store)
+    return warned(result if store is None else _save_or_discard(result, store))
 
 
 def _check_posterior(problem: Problem, plan: Plan, now: Progress, stop: Stop) -> FinalCheck | None:

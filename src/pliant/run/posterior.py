@@ -13,10 +13,12 @@ from scipy.optimize import minimize
 from pliant._checks import check_integer, check_numbers, check_seed
 from pliant.densities.amortised import AmortisedDensity
 from pliant.densities.base import AbstractDensity
+from pliant.problem.prior import Prior
 from pliant.problem.samples import as_table, named
 from pliant.problem.space import Space, constrain_all
 
 _MAP_STARTS = 2000
+NO_POSTERIOR = "No round gave a posterior: this is the prior."
 
 
 class Posterior(eqx.Module):
@@ -24,6 +26,17 @@ class Posterior(eqx.Module):
 
     space: Space
     density: AbstractDensity
+
+    def __repr__(self) -> str:
+        if not self.is_prior:
+            return super().__repr__()
+        names = "" if self.space.names is None else f" over {', '.join(self.space.names)}"
+        return f"Posterior(the prior{names}; no round gave a posterior)"
+
+    @property
+    def is_prior(self) -> bool:
+        """Whether this is the prior, because no round of the run gave a posterior."""
+        return isinstance(self.density, Prior)
 
     def sample(self, n: int, *, seed: int = 0) -> PyTree:
         """Draw ``n`` parameters.
@@ -54,7 +67,8 @@ class Posterior(eqx.Module):
         """Mean, standard deviation and quantiles of every parameter, from ``n`` draws."""
         columns, values = as_table(self.sample(n, seed=seed), self.space.names)
         quantiles = np.quantile(values, [0.05, 0.5, 0.95], axis=0)
-        return Summary(tuple(columns), values.mean(axis=0), values.std(axis=0), *quantiles)
+        moments = values.mean(axis=0), values.std(axis=0)
+        return Summary(tuple(columns), *moments, *quantiles, is_prior=self.is_prior)
 
     def given(self, observed: Any) -> "Posterior":
         """The posterior given other observations of the same shape, without new training.
@@ -116,13 +130,15 @@ class Summary(NamedTuple):
     q05: Float[np.ndarray, " columns"]
     median: Float[np.ndarray, " columns"]
     q95: Float[np.ndarray, " columns"]
+    is_prior: bool = False
+    """Whether these are the marginals of the prior, because no round gave a posterior."""
 
     def __str__(self) -> str:
         width = max(map(len, self.names))
-        lines = [
-            " " * width + "".join(f"{head:>11}" for head in ("mean", "sd", "5 %", "50 %", "95 %"))
-        ]
-        for name, *numbers in zip(*self, strict=True):
+        heads = ("mean", "sd", "5 %", "50 %", "95 %")
+        lines = [NO_POSTERIOR] * self.is_prior
+        lines.append(" " * width + "".join(f"{head:>11}" for head in heads))
+        for name, *numbers in zip(*self[:-1], strict=True):
             lines.append(name.ljust(width) + "".join(f"{number:>11.4g}" for number in numbers))
         return "\n".join(lines)
 

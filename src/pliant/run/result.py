@@ -1,5 +1,6 @@
 """The result of a run, and how it is saved in a folder."""
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +13,11 @@ from pliant._checks import check_path
 from pliant._files import read_json, write_json
 from pliant.densities.particles import particle_density
 from pliant.methods.base import AbstractMethod
-from pliant.methods.status import Status
-from pliant.problem.prior import Prior
+from pliant.methods.status import PliantWarning, Status
 from pliant.run import folder as layout
 from pliant.run.failures import Failure
 from pliant.run.history import History, read_history
-from pliant.run.posterior import Posterior
+from pliant.run.posterior import NO_POSTERIOR, Posterior
 from pliant.run.serialise import by_name, decode, encode, read_value, reading, write_value
 from pliant.weighting.final_check import USABLE, FinalCheck
 
@@ -27,7 +27,7 @@ class Result:
     """The result of a run.
 
     Attributes:
-        posterior: The posterior after the last good round.
+        posterior: The posterior after the last good round; the prior if there is none.
         history: One row per round.
         status: How the run ended: one of ``pliant.Status``, such as "finished".
         message: What happened in this run, with what to do about it.
@@ -80,7 +80,7 @@ class Result:
             ValueError: If no round was finished, so that there is no posterior to write.
         """
         folder = check_path("folder", folder)
-        if not self.history or isinstance(self.posterior.density, Prior):
+        if not self.history or self.posterior.is_prior:
             raise ValueError("No round was finished, so there is no posterior to save.")
         if layout.holds_result(folder) and not overwrite:
             raise FileExistsError(
@@ -103,6 +103,16 @@ class Result:
         write_json(folder / layout.HISTORY, {"format": layout.FORMAT, "rounds": list(self.history)})
         write_json(folder / layout.RESULT, data)
         return folder
+
+
+def warned(result: Result) -> Result:
+    """The result of a run, after a ``PliantWarning`` to the caller of ``infer`` if it needs one."""
+    without = result.posterior.is_prior and result.status is not Status.INTERRUPTED
+    if result.status.is_error or without:
+        prior = f" {NO_POSTERIOR}" if result.posterior.is_prior else ""
+        text = f"The run ended with the status {result.status}: {result.message}{prior}"
+        warnings.warn(text, PliantWarning, stacklevel=4)  # of warned, _run and infer or resume
+    return result
 
 
 def load(folder: str | Path, *, classes: Iterable[type] = ()) -> Result:

@@ -131,7 +131,7 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-        reason = repr(error) if isinstance(error, LookupError) else error
+        reason = repr(error) if isinstance(error, LookupError) or not str(error) else error
         raise ValueError(f"{path}: damaged, or not written by Pliant: {reason}") from error
 
 

@@ -1,6 +1,6 @@
 """Simulators written in JAX: vmapped over parameters and draws, and compiled."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Key, PyTree
 
+from pliant._checks import error_text
 from pliant._devices import share_out
 from pliant.simulators.base import AbstractSimulator, Sets
 
@@ -27,11 +28,17 @@ class JaxSimulator(AbstractSimulator):
         try:
             x = jax.eval_shape(self.function, jax.random.key(0), theta)
         except Exception as error:
-            reason = " ".join([f"{type(error).__name__}:", *str(error).strip().splitlines()[:1]])
+            if isinstance(error, KeyError) and isinstance(theta, Mapping):
+                names = f" The names in the prior are {', '.join(map(str, theta))}."
+            else:
+                names = ""
+            reason = error_text(error).rstrip(".")
             raise TypeError(
-                f"simulator: JAX could not trace simulator(key, theta): {reason} Expected a "
-                "function of a jax.random key and one parameter in the prior's structure, "
-                "written with jax.numpy (no NumPy calls, no `if` on values)."
+                f"simulator: JAX could not trace simulator(key, theta). {reason}.{names} "
+                "Expected a function of a jax.random key and one parameter in the prior's "
+                "structure, written with jax.numpy (no NumPy calls, no `if` on values). Wrap a "
+                "function that uses NumPy: pliant.PythonSimulator(function), called as "
+                "function(rng, theta)."
             ) from error
         if not isinstance(x, jax.ShapeDtypeStruct):
             raise TypeError(

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 from numpyro.distributions import Distribution
 
-from pliant._checks import check_integer, check_seed
+from pliant._checks import check_integer, check_seed, shape_text
 from pliant.problem.problem import Problem
 from pliant.tasks.cache import Samples, as_json, cached
 
@@ -108,7 +108,7 @@ def read_observed(observed: Any, event: tuple[int, ...]) -> Float[np.ndarray, "N
     """Check the shape of observations and convert them to double precision."""
     x = np.asarray(observed, dtype=np.float64)
     if x.shape[1:] != event or x.shape[:1] in ((), (0,)):
-        raise ValueError(f"observed: expected the shape (N, *{event}), got {x.shape}.")
+        raise ValueError(f"observed: expected the shape {shape_text('N', event)}, got {x.shape}.")
     return x
 
 

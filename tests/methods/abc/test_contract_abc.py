@@ -90,7 +90,8 @@ def test_the_posterior_can_be_used(name):
 
 @ALL
 def test_a_simulator_that_only_fails_ends_in_a_status(name):
-    result = run(name, function=broken)
+    with pytest.warns(pliant.PliantWarning, match="failed"):
+        result = run(name, function=broken)
     assert result.status == "failed"
     assert "not finite" in result.message
     assert np.all(np.isfinite(result.posterior.sample(10)["mu"]))

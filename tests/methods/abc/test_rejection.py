@@ -104,7 +104,10 @@ def test_ranks_are_uniform(conjugate):
 
 
 def test_nothing_within_the_tolerance_is_a_status(conjugate):
-    result = pliant.infer(conjugate.problem, rejection(rounds=2, n_particles=200, tolerance=1e-9))
+    with pytest.warns(pliant.PliantWarning, match="failed"):
+        result = pliant.infer(
+            conjugate.problem, rejection(rounds=2, n_particles=200, tolerance=1e-9)
+        )
     assert result.status == "failed"
     assert "tolerance=1e-09" in result.message
     assert "closest would need" in result.message
