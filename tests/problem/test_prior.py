@@ -303,6 +303,22 @@ def test_what_is_no_prior_is_refused(prior, message):
         read_prior(prior)
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("a\0b", "printable"),
+        ("a\nb", "printable"),
+        ("\ud800", "printable"),
+        (" a", "space"),
+        ("a" * 201, "at most 200 characters"),
+        ("v[1]", "entry of 'v'"),
+    ],
+)
+def test_names_that_files_and_tables_cannot_hold_are_refused(name, message):
+    with pytest.raises(ValueError, match=message):
+        read_prior({"v": dist.Normal(jnp.zeros(2), 1), name: dist.Normal(0, 1)})
+
+
 def test_a_prior_without_a_free_parameter_is_refused():
     with pytest.raises(ValueError, match="prior: expected at least one free parameter"):
         read_prior(dist.Dirichlet(jnp.ones(1)))

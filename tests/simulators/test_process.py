@@ -23,6 +23,7 @@ def test_words_are_filled_with_exact_numbers():
     values = {"mu": 0.1, "a": [1.0, 2.5], "seed": 7}
     assert filled("--mu={mu},{a};{seed}", values) == "--mu=0.1,1.0,2.5;7"
     assert filled("{other}", values) == "{other}"
+    assert filled('{"a/b": {a/b}}', {"a/b": 2.0}) == '{"a/b": 2.0}'
     assert placeholders(("{mu}", "x{a}{mu}", "{}")) == {"mu", "a"}
 
 

@@ -1,6 +1,6 @@
 """The prior: numpyro distributions, as a density of the unconstrained, standardised z."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -21,6 +21,7 @@ from pliant.densities.base import AbstractDensity
 from pliant.problem.space import Space, standardised
 
 _PILOT_DRAWS = 4096
+_LONGEST_NAME = 200  # characters
 
 
 class Prior(AbstractDensity):
@@ -63,9 +64,7 @@ def read_prior(prior: Any) -> Prior:
     if isinstance(prior, Distribution):
         names, entries = None, [prior]
     elif isinstance(prior, Mapping) and prior:
-        for name in prior:
-            if not (isinstance(name, str) and name):
-                raise TypeError(f"prior: expected names that are non-empty strings, got {name!r}.")
+        _check_names(prior)
         names, entries = tuple(prior), list(prior.values())
     else:
         raise TypeError(
@@ -75,12 +74,42 @@ def read_prior(prior: Any) -> Prior:
     labels = ["prior"] if names is None else [f"prior[{name!r}]" for name in names]
     distributions = tuple(_read_entry(*pair) for pair in zip(labels, entries, strict=True))
     space = _space_of(names, labels, distributions)
+    _check_columns(space)
 
     theta, inside, u = _pilot(space, distributions)
     _check_draws(labels, distributions, space.leaves(theta), inside, u)
     space = standardised(space, theta)
     _check_densities(labels, distributions, _densities(space, distributions, theta))
     return Prior(space=space, distributions=distributions)
+
+
+def _check_names(names: Iterable[Any]) -> None:
+    """Names become columns of tables, members of files and words of commands."""
+    for name in names:
+        if not (isinstance(name, str) and name):
+            raise TypeError(f"prior: expected names that are non-empty strings, got {name!r}.")
+        if len(name) > _LONGEST_NAME:
+            raise ValueError(
+                f"prior: expected names of at most {_LONGEST_NAME} characters, got one of "
+                f"{len(name)} that starts with {name[:20]!r}."
+            )
+        if not name.isprintable() or name != name.strip():
+            raise ValueError(
+                "prior: expected names of printable characters that do not start or end with a "
+                f"space, got {name!r}."
+            )
+
+
+def _check_columns(space: Space) -> None:
+    """A vector ``a`` has columns ``a[0]``, ...: no parameter may have such a name."""
+    indexed = {name for name in space.names or () if name.endswith("]")}
+    for name, shape in zip(space.names or (), space.shapes, strict=bool(space.names)):
+        columns = (f"{name}[{','.join(map(str, i))}]" for i in np.ndindex(shape) if i and indexed)
+        if clash := indexed.intersection(columns):
+            raise ValueError(
+                f"prior: {min(clash)!r} is the name of a parameter and of an entry of {name!r}. "
+                "Rename one of them."
+            )
 
 
 def _read_entry(label: str, entry: Any) -> Distribution:

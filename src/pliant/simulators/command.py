@@ -81,7 +81,13 @@ class CommandSimulator(AbstractExternalSimulator):
 
     def event_shape(self, theta: PyTree) -> tuple[int, ...]:
         """As given, or that of the observations; the placeholders of the command are checked."""
-        names = {*(theta if isinstance(theta, dict) else ["theta"]), "seed"}
+        names = {*(theta if isinstance(theta, dict) else ["theta"])}
+        if "seed" in names:
+            raise ValueError(
+                "prior['seed']: {seed} in a command stands for the random seed of a draw. Give "
+                "the parameter another name."
+            )
+        names.add("seed")
         unknown = sorted(placeholders(self.command) - names)
         if unknown:
             raise ValueError(

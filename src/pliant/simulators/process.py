@@ -135,7 +135,7 @@ def end_all() -> None:
 
 
 def placeholders(command: tuple[str, ...]) -> set[str]:
-    """The names in braces."""
+    """The words in braces. Other text in braces is left as it is, unless it is a name."""
     return {name for word in command for name in _PLACEHOLDER.findall(word)}
 
 
@@ -148,7 +148,7 @@ def filled(word: str, values: Mapping[str, Any]) -> str:
         flat = np.ravel(np.asarray(values[match[1]], dtype=object))
         return ",".join(repr(entry) for entry in flat)
 
-    return _PLACEHOLDER.sub(number, word)
+    return _BRACES.sub(number, word)
 
 
 def _parsed(path: Path, form: str, event: tuple[int, ...]) -> np.ndarray:
@@ -169,6 +169,7 @@ def _stderr_tail(folder: Path) -> str:
 
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_BRACES = re.compile(r"\{([^{}]+)\}")  # names of parameters may hold any characters but braces
 _running: set[int] = set()
 _running_lock = threading.Lock()
 _reapers: dict[int, "subprocess.Popen[str]"] = {}
