@@ -50,16 +50,20 @@ def test_a_call_that_takes_too_long_is_abandoned(in_main):
     assert "longer than 0.3 s" in str(found[1])
 
 
+@pytest.mark.parametrize("error", [ZeroDivisionError, SystemExit])
 @pytest.mark.parametrize("in_main", [True, False])
-def test_an_error_comes_through(in_main):
-    call = FunctionCall(lambda rng, theta: 1 / theta, 5.0)
+def test_an_error_comes_through(in_main, error):
+    def fails(rng, theta):
+        raise error
+
+    call = FunctionCall(fails, 5.0)
     errors = []
 
     def run():
         try:
             call(WORDS, 0)
-        except ZeroDivisionError as error:
-            errors.append(error)
+        except error as found:
+            errors.append(found)
 
     if in_main:
         run()

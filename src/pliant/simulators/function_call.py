@@ -98,7 +98,7 @@ def _in_thread(call: Callable[[], Any], seconds: float) -> Any:
     def work() -> None:
         try:
             outcome.append((True, call()))
-        except Exception as error:
+        except BaseException as error:
             outcome.append((False, error))
 
     thread = threading.Thread(target=work, daemon=True)

@@ -121,7 +121,9 @@ def _make_draws(call: Call, words: np.ndarray, piece: Piece, drawn: Drawn) -> No
                     x[row] = value
                 else:
                     _fail(drawn, row, row + 1, WRONG_SHAPE, _wrong_shape(event, value))
-            except Exception as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # sys.exit() in a draw must not end the run
                 _fail(drawn, row, row + 1, *_told(error))
             before, now = now, clock()
             seconds[row] = now - before
@@ -138,7 +140,9 @@ def _make_sets(call: Call, words: np.ndarray, piece: Piece, drawn: Drawn) -> Non
                 drawn.x[start:stop] = value
             else:
                 _fail(drawn, start, stop, WRONG_SHAPE, _wrong_shape(event, value))
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             _fail(drawn, start, stop, *_told(error))
         drawn.seconds[start:stop] = (time.perf_counter() - began) / (stop - start)
 
@@ -190,10 +194,12 @@ def _loaded(payload: bytes, paths: tuple[str, ...]) -> Call:
     sys.path.extend(path for path in paths if path not in sys.path)
     try:
         return pickle.loads(payload)  # sent by this run: nothing is ever read from a file
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise WorkerSetupError(
-            f"A worker could not load the simulator: {type(error).__name__}: {error}. It needs the "
-            "same packages, and the modules that the simulator is defined in."
+            f"A worker could not load the simulator: {_shown(error)}. It needs the same packages, "
+            "and the modules that the simulator is defined in."
         ) from error
 
 
@@ -203,10 +209,20 @@ def _wrong_shape(event: tuple[int, ...], value: np.ndarray | np.generic) -> str:
     return f"expected the shape {event}, got {value.shape}"
 
 
-def _told(error: Exception) -> tuple[str, str]:
+def _shown(error: BaseException) -> str:
+    """The type of an error and its message; both may come from a user's own class."""
+    try:
+        return f"{type(error).__name__}: {error}".strip()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as again:
+        return f"{type(error).__name__}, whose message raised {type(again).__name__}"
+
+
+def _told(error: BaseException) -> tuple[str, str]:
     """The kind of failure, the error message, and where it was raised."""
     if isinstance(error, OutOfTimeError):
         return TIMEOUT, str(error)
-    text = f"{type(error).__name__}: {error}".strip()
+    text = _shown(error)
     frames = traceback.format_list(traceback.extract_tb(error.__traceback__)[2:])
     return EXCEPTION, f"{text}\n{''.join(frames)}"[:_TAIL].rstrip()
