@@ -1,11 +1,16 @@
 """One call of a function: its generator, and its time limit in any thread."""
 
+import os
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import pliant
 from pliant.simulators.function_call import FunctionCall
 from pliant.simulators.worker import OutOfTimeError
 
@@ -72,3 +77,30 @@ def test_an_error_comes_through(in_main, error):
         thread.start()
         thread.join()
     assert len(errors) == 1
+
+
+STARTS = "import subprocess, sys; subprocess.run(sys.argv[1:])"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_a_worker_stuck_in_compiled_code_ends_with_its_parent():
+    stuck = """
+import ctypes, os
+from pliant.simulators.function_call import own_worker
+own_worker(os.getppid(), True)
+print(os.getpid(), flush=True)
+ctypes.PyDLL(None).sleep(60)  # holds the interpreter lock
+"""
+    parent = subprocess.Popen(
+        [sys.executable, "-c", STARTS, sys.executable, "-c", stuck],
+        env={**os.environ, "PYTHONPATH": str(Path(pliant.__file__).parents[1])},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline().strip().isdigit()
+        began = time.monotonic()
+        parent.kill()
+        assert parent.stdout.read() == ""  # the end of the file is that of the worker
+    assert time.monotonic() - began < 30

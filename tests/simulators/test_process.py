@@ -65,10 +65,12 @@ def scratch():
     return {path.name for path in Path(tempfile.gettempdir()).glob("pliant-*")}
 
 
-def test_a_program_that_takes_too_long_is_killed_with_its_children(tmp_path):
+@pytest.mark.parametrize("detached", [False, True])
+def test_a_program_that_takes_too_long_is_killed_with_its_children(tmp_path, detached):
     mark = tmp_path / "alive"
     child = f"import time; time.sleep(3); open({json.dumps(str(mark))}, 'w')"
-    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
+    options = f"start_new_session={detached}, cwd={'/' if detached else '.'!r}"
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}], {options})"
     with pytest.raises(OutOfTimeError, match="longer than 1 s"):
         python(code, timeout=1.0)(WORDS, {"mu": 0.0})
     time.sleep(4)

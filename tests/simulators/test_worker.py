@@ -45,7 +45,7 @@ def late(words, theta):
     raise OutOfTimeError("took longer than 1 s")
 
 
-class Unprintable(Exception):
+class UnprintableError(Exception):
     def __str__(self):
         raise RuntimeError("no text")
 
@@ -53,7 +53,7 @@ class Unprintable(Exception):
 
 
 def unprintable(words, theta):
-    raise Unprintable
+    raise UnprintableError
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def unprintable(words, theta):
         (lambda words, theta: np.array(["a", "b"]), "wrong shape", "real numbers"),
         (late, "timeout", "longer than 1 s"),
         (lambda words, theta: sys.exit(0), "exception", "SystemExit: 0"),
-        (unprintable, "exception", "Unprintable, whose message raised RuntimeError"),
+        (unprintable, "exception", "UnprintableError, whose message raised RuntimeError"),
     ],
 )
 def test_a_failure_is_coded_and_told_and_leaves_zeros(call, kind, message):

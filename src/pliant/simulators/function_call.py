@@ -5,9 +5,11 @@ Workers import this module, so it imports neither JAX nor the rest of Pliant.
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from jaxtyping import UInt
 
 _HARD = 2.0  # timeouts after which a worker exits: its draw is stuck in compiled code
+_PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 _owned = False  # whether this process is a worker that may end itself
 
 
@@ -46,11 +49,22 @@ class FunctionCall:
             return self.function(rng, theta, *n)
 
 
-def own_worker(parent: int) -> None:
-    """Make this process a worker of ``parent`` that exits when its parent does."""
+def own_worker(parent: int, by_kernel: bool = False) -> None:
+    """Make this process a worker of ``parent`` that exits when its parent does.
+
+    Args:
+        parent: Its process id.
+        by_kernel: Let Linux kill this process when the thread that started it ends. This works
+            even while compiled code holds the interpreter lock, and is only right if that
+            thread is the parent's main thread.
+    """
     global _owned
     _owned = True
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and stops its workers
+    if by_kernel and sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it died before the kernel knew
+        os._exit(1)
 
     def watch() -> None:
         pause = threading.Event()
