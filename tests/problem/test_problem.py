@@ -144,6 +144,7 @@ def test_a_scale_that_does_not_fit_is_refused(scale, error, message):
         ([[1.0, 0], [np.inf, 0]], ValueError, "not finite .* first is number 1.*Remove or"),
         ([[1.0, 1e300]], ValueError, "single precision.*change units"),
         (np.ma.masked_array(OBSERVED, mask=OBSERVED == 1), ValueError, "masked"),
+        (list(np.ma.masked_array(OBSERVED, mask=OBSERVED == 1)), ValueError, "masked"),
         (OBSERVED[0], ValueError, r"pass observed\[None\]"),
         (
             OBSERVED[:, :1],

@@ -1,6 +1,8 @@
 """One call of a function: its generator, and its time limit in any thread."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -53,6 +55,37 @@ def test_a_call_that_takes_too_long_is_abandoned(in_main):
     assert found[0] == 0.0
     assert isinstance(found[1], OutOfTimeError)
     assert "longer than 0.3 s" in str(found[1])
+
+
+def swallows(rng, theta):
+    for _ in range(2):
+        with contextlib.suppress(BaseException):
+            time.sleep(theta)
+    return theta
+
+
+def reports(rng, theta):
+    try:
+        time.sleep(theta)
+    except BaseException as error:
+        raise RuntimeError("interrupted") from error
+
+
+def replaces(rng, theta):
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    time.sleep(theta)
+    return theta
+
+
+@pytest.mark.parametrize("function", [swallows, reports, replaces])
+def test_a_call_that_hides_its_timeout_is_late_all_the_same(function):
+    before = signal.getsignal(signal.SIGALRM)
+    began = time.monotonic()
+    with pytest.raises(OutOfTimeError, match=r"longer than 0\.1 s"):
+        FunctionCall(function, 0.1)(WORDS, 0.5 if function is replaces else 20.0)
+    assert time.monotonic() - began < 15
+    assert signal.getsignal(signal.SIGALRM) == before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, SystemExit])

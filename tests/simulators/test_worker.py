@@ -94,6 +94,15 @@ def test_only_an_interrupt_ends_a_piece(whole_sets):
         make_piece(ends(KeyboardInterrupt), piece(whole_sets=whole_sets))
 
 
+def test_draws_are_unusable_where_they_are_masked():
+    rows = np.ma.masked_greater(np.arange(6).reshape(3, 2), 4)
+    drawn = make_piece(lambda words, theta, n: rows, piece(whole_sets=True))
+    assert [KINDS[code] for code in drawn.code] == ["ok", "ok", "not finite"] * 2
+    np.testing.assert_array_equal(drawn.x, [[0, 1], [2, 3], [0, 0]] * 2)
+    drawn = make_piece(lambda words, theta: rows[1 if theta["mu"] else 2], piece())
+    assert [KINDS[code] for code in drawn.code] == ["not finite"] * 3 + ["ok"] * 3
+
+
 def test_whole_sets_come_from_one_call_for_each_parameter():
     calls = []
 

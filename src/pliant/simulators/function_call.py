@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -45,8 +46,14 @@ class FunctionCall:
             return self.function(rng, theta, *n)
         if threading.current_thread() is not threading.main_thread():
             return _in_thread(lambda: self.function(rng, theta, *n), self.timeout)
-        with _alarm(self.timeout):
-            return self.function(rng, theta, *n)
+        began = time.monotonic()
+        try:
+            with _alarm(self.timeout):
+                return self.function(rng, theta, *n)
+        finally:  # the function may have caught the error, or replaced the alarm
+            late = time.monotonic() - began > self.timeout
+            if late and not isinstance(sys.exception(), KeyboardInterrupt | OutOfTimeError):
+                raise OutOfTimeError(f"took longer than {self.timeout:g} s")
 
 
 def own_worker(parent: int, by_kernel: bool = False) -> None:
@@ -87,10 +94,16 @@ class _Words(ISeedSequence):
 
 @contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
-    """Raise in the main thread after some seconds; a worker stuck in C exits later."""
+    """Raise in the main thread after some seconds; a worker stuck in C exits later.
+
+    It raises again each second until the call ends: a loop may catch the error.
+    """
+    over = False
 
     def ring(number: int, frame: Any) -> None:
-        raise OutOfTimeError(f"took longer than {seconds:g} s")
+        if not over:
+            signal.setitimer(signal.ITIMER_REAL, max(seconds, 1.0))
+            raise OutOfTimeError(f"took longer than {seconds:g} s")
 
     before = signal.signal(signal.SIGALRM, ring)
     if _owned:
@@ -99,6 +112,7 @@ def _alarm(seconds: float) -> Iterator[None]:
     try:
         yield
     finally:
+        over = True
         signal.setitimer(signal.ITIMER_REAL, 0)
         if _owned:
             faulthandler.cancel_dump_traceback_later()

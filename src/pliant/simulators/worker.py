@@ -28,8 +28,8 @@ _REAL = "biuf"
 _TAIL = 2000  # characters of a traceback that are kept
 
 
-class OutOfTimeError(Exception):
-    """A draw took longer than its timeout."""
+class OutOfTimeError(BaseException):
+    """A draw took longer than its timeout. Simulators that catch ``Exception`` do not catch it."""
 
 
 class Piece(NamedTuple):
@@ -115,8 +115,10 @@ def _make_draws(call: Call, words: np.ndarray, piece: Piece, drawn: Drawn) -> No
         for row in range(start, stop):
             try:
                 value = call(words[row], theta.copy() if named else theta)
-                if not isinstance(value, np.ndarray | np.generic):
-                    value = np.asarray(value)
+                if not isinstance(value, np.ndarray | np.generic) or isinstance(
+                    value, np.ma.MaskedArray
+                ):
+                    value = _unmasked(value)
                 if value.shape == event and value.dtype.kind in _REAL:
                     x[row] = value
                 else:
@@ -135,7 +137,7 @@ def _make_sets(call: Call, words: np.ndarray, piece: Piece, drawn: Drawn) -> Non
         began = time.perf_counter()
         event = (stop - start, *piece.event)
         try:
-            value = np.asarray(call(words[start], theta_at(piece, index), stop - start))
+            value = _unmasked(call(words[start], theta_at(piece, index), stop - start))
             if value.shape == event and value.dtype.kind in _REAL:
                 drawn.x[start:stop] = value
             else:
@@ -145,6 +147,13 @@ def _make_sets(call: Call, words: np.ndarray, piece: Piece, drawn: Drawn) -> Non
         except BaseException as error:
             _fail(drawn, start, stop, *_told(error))
         drawn.seconds[start:stop] = (time.perf_counter() - began) / (stop - start)
+
+
+def _unmasked(value: Any) -> np.ndarray:
+    """An array with NaN where it is masked: such draws fail."""
+    if isinstance(value, np.ma.MaskedArray) and value.dtype.kind in _REAL:
+        return np.where(np.ma.getmaskarray(value), np.nan, value.data)
+    return np.asarray(value)
 
 
 def _fail(drawn: Drawn, start: int, stop: int, kind: str, message: str) -> None:
