@@ -1,5 +1,7 @@
 """Simulated sets: chunks change no bit, the last one is padded, and no slow draw is wasted."""
 
+import warnings
+
 import jax
 import numpy as np
 import numpyro.distributions as dist
@@ -58,3 +60,23 @@ def test_more_draws_begin_with_the_same():
     z = problem.prior.sample(jax.random.key(0), 5)
     few, many = (simulate_sets(KEY, problem, z, n)[0] for n in (2, 6))
     np.testing.assert_array_equal(few, many[:, :2])
+
+
+@pytest.mark.parametrize(
+    ("function", "n", "warns"),
+    [
+        (lambda key, theta: theta["mu"] * np.ones(2), 20, True),
+        (lambda key, theta: theta["mu"] * np.ones(2), 19, False),
+        (lambda key, theta: np.zeros(2), 30, False),  # rare events: they coincide
+        (lambda key, theta: jax.random.bernoulli(key, 0.5, (2,)) * 1.0, 30, False),
+        (lambda key, theta: in_jax(key, theta).at[0].set(theta["mu"]), 30, False),
+    ],
+)
+def test_a_simulator_that_ignores_its_key_is_noticed(function, n, warns):
+    problem = pliant.Problem(PRIOR, function, np.zeros((4, 2)))
+    z = problem.prior.sample(jax.random.key(0), n)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        simulate_sets(KEY, problem, z, 3)
+        simulate_sets(KEY, problem, z, 1)
+    assert [str(w.message)[:32] for w in caught] == ["simulator: all 3 draws of each o"] * warns

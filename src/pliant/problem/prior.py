@@ -22,6 +22,7 @@ from pliant.problem.space import Space, standardised
 
 _PILOT_DRAWS = 4096
 _LONGEST_NAME = 200  # characters
+_SMALLEST, _LARGEST = 1e-18, 1e16  # squares, and the sum of a million of them, are in range
 
 
 class Prior(AbstractDensity):
@@ -77,6 +78,7 @@ def read_prior(prior: Any) -> Prior:
     _check_columns(space)
 
     theta, inside, u = _pilot(space, distributions)
+    _check_range(labels, space.leaves(theta))
     _check_draws(labels, distributions, space.leaves(theta), inside, u)
     space = standardised(space, theta)
     _check_densities(labels, distributions, _densities(space, distributions, theta))
@@ -235,6 +237,22 @@ def _check_draws(
                 f"{label}: {type(distribution).__name__} is constant in single precision (seven "
                 "digits), so there is nothing to infer: write the value, or the large part that "
                 "does not vary, into the simulator."
+            )
+
+
+def _check_range(labels: list[str], draws: list[Array]) -> None:
+    """Refuse parameters whose variance overflows, or vanishes, in the type of the samples."""
+    for label, values in zip(labels, draws, strict=True):
+        sizes = np.abs(np.asarray(values, np.float64))
+        middle, largest = np.median(sizes, axis=0), np.max(sizes, axis=0)
+        small = (largest < _SMALLEST) & ((largest > 0) | np.all(largest == 0))
+        bad = largest[small | (middle > _LARGEST) & np.isfinite(middle)]
+        if bad.size:
+            raise ValueError(
+                f"{label}: it draws values of size {bad[0]:.1g}. Single precision cannot hold the "
+                f"variance of values below {_SMALLEST:g} or above {_LARGEST:g}. Change the units: "
+                "divide the prior by a constant, and multiply the parameter by it inside the "
+                "simulator."
             )
 
 

@@ -1,6 +1,7 @@
 """Simulated sets for many parameters, in chunks that bound the memory."""
 
 import math
+import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Key, PyTree
 from pliant.problem.problem import Problem
 from pliant.problem.space import constrain_all
 
+_ENOUGH = 20  # parameters whose draws do not coincide by chance
 _CHUNK_NUMBERS = 2**23  # simulated numbers held at a time: 32 MiB
 
 
@@ -54,7 +56,24 @@ def simulate_chunks(
             x, ok = (
                 jnp.concatenate([a, jnp.repeat(a[-1:], size - count, axis=0)]) for a in (x, ok)
             )
+        if start == 0:
+            _check_noise(np.asarray(x)[:count], np.asarray(ok)[:count])
         yield Chunk(start, count, thetas, x, ok)
+
+
+def _check_noise(x: Float[np.ndarray, "K M *event"], ok: Bool[np.ndarray, "K M"]) -> None:
+    """Warn if all draws of each parameter are equal, though parameters differ."""
+    whole = ok.all(axis=1)
+    if ok.shape[1] < 2 or whole.sum() < _ENOUGH or np.any(x[whole][0, 0] != x[whole][0]):
+        return
+    x = x[whole]
+    if np.all(x == x[:, :1]) and np.any(x[0] != x):
+        warnings.warn(
+            f"simulator: all {ok.shape[1]} draws of each of {len(x)} parameters are equal. A "
+            "simulator that uses its key (or rng, or seed) draws different observations. If yours "
+            "is deterministic, add the noise of the measurement to it.",
+            stacklevel=3,
+        )
 
 
 def simulate_sets(
