@@ -47,6 +47,27 @@ def test_arrays_survive_to_the_last_bit(tmp_path):
         np.testing.assert_array_equal(read[name], array)
 
 
+NAMES = [
+    "x",
+    "x.npy",
+    "file",
+    "allow_pickle",
+    "name",
+    "seed",
+    "a/b",
+    "../x",
+    "/x",
+    "β 1",
+    "n" * 200,
+]
+
+
+def test_arrays_can_have_any_name(tmp_path):
+    arrays = {name: np.array(float(i)) for i, name in enumerate(NAMES)}
+    write_arrays(tmp_path / "data.npz", arrays)
+    assert read_arrays(tmp_path / "data.npz") == arrays
+
+
 def test_a_write_that_fails_changes_nothing(tmp_path):
     path = tmp_path / "data.json"
     write_json(path, {"good": 1})

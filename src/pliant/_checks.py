@@ -71,7 +71,7 @@ def check_numbers(name: str, value: Any) -> np.ndarray:
         TypeError: If it holds anything else.
         ValueError: If it is ragged, or if some of it is masked.
     """
-    if np.ma.is_masked(value):
+    if _masked(value):
         raise ValueError(f"{name}: expected numbers, got masked ones. Remove or impute them.")
     try:
         array = np.asarray(value)
@@ -84,6 +84,16 @@ def check_numbers(name: str, value: Any) -> np.ndarray:
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name}: expected real numbers, got the type {array.dtype}.")
     return array
+
+
+def _masked(value: Any) -> bool:
+    """Whether some of it is masked; NumPy would ignore the masks of arrays in a list."""
+    if isinstance(value, list | tuple):
+        return any(_masked(part) for part in value if isinstance(part, _MAY_BE_MASKED))
+    return np.ma.is_masked(value)
+
+
+_MAY_BE_MASKED = (list, tuple, np.ma.MaskedArray)
 
 
 def check_path(name: str, value: Any) -> Path:

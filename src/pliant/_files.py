@@ -110,15 +110,23 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
         FileNotFoundError, ValueError: If there is no such file, or it is damaged.
     """
     try:
-        with path.open("rb") as opened:  # NumPy would leave a damaged file open
-            file = np.load(opened, allow_pickle=False)
-            if not isinstance(file, np.lib.npyio.NpzFile):
-                raise ValueError("it holds a single array")
-            stored = file.zip.comment.decode() if file.zip is not None else ""
-            arrays = {name: file[name] for name in file.files}
+        # Not np.load: it confuses arrays that are called "x" and "x.npy".
+        with path.open("rb") as opened, zipfile.ZipFile(opened) as archive:
+            stored = archive.comment.decode()
+            arrays = {
+                name.removesuffix(".npy"): _array(archive, name) for name in archive.namelist()
+            }
     except FileNotFoundError:
         raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, ValueError) as error:
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        OSError,
+        KeyError,
+        ValueError,
+        NotImplementedError,
+    ) as error:
         raise ValueError(f"{path}: not a file of arrays, or damaged ({error}).") from error
     _compare(path, stored, checksum(arrays))
     return arrays
@@ -131,6 +139,11 @@ def checksum(arrays: Mapping[str, np.ndarray]) -> str:
         digest.update(repr((name, array.dtype.str, array.shape)).encode())
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
+
+
+def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
+    with archive.open(name) as member:
+        return np.lib.format.read_array(member, allow_pickle=False)
 
 
 _UNFINISHED = ".unfinished-"

@@ -3,6 +3,7 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from pliant.discrepancies.mmd import MMD
 from pliant.problem.scale import robust_spread
@@ -48,3 +49,10 @@ def test_scale_may_be_replaced_inside_jit():
 
     scale = jnp.array([2.0, 4.0])
     np.testing.assert_array_equal(points(scale), x / scale[None])
+
+
+@pytest.mark.parametrize("size", [1e-30, 1.0, 1e30])
+def test_a_feature_that_is_mostly_zero_has_its_spread_at_any_size(size):
+    x = np.where(np.arange(100) % 10 == 0, size, 0).reshape(10, 10, 1)
+    scale = robust_spread(jnp.asarray(x, jnp.float32), jnp.ones((10, 10), bool))
+    np.testing.assert_allclose(scale, [0.3 * size], rtol=1e-5)  # sqrt(0.1 * 0.9)

@@ -262,6 +262,9 @@ UNCHECKED = {"validate_args": False}  # as under jit, where numpyro cannot check
         (dist.Normal(0, -1.0, **UNCHECKED), ValueError, "not finite.*negative scale"),
         (dist.Uniform(2.0, 1.0, **UNCHECKED), ValueError, "outside of its support"),
         (dist.Delta(1.0), ValueError, "constant.*into the simulator"),
+        (dist.Normal(0, 1e20), ValueError, r"size .e\+20.*variance.*Change the units"),
+        (dist.LogNormal(jnp.array([0.0, -60.0]), 1), ValueError, "variance.*Change the units"),
+        (dist.HalfNormal(1e-42), ValueError, "variance.*Change the units"),
         (dist.Uniform(1e9, 1e9 + 1), ValueError, "constant in single precision"),
         (dist.Normal(jnp.zeros(0), 1.0), ValueError, "at least one number"),
         (dist.ImproperUniform(constraints.real, (), ()), ValueError, "proper distribution"),
@@ -301,6 +304,22 @@ def test_a_prior_that_cannot_be_used_is_refused(entry, error, message):
 def test_what_is_no_prior_is_refused(prior, message):
     with pytest.raises(TypeError, match=f"prior: expected.*{message}"):
         read_prior(prior)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("a\0b", "printable"),
+        ("a\nb", "printable"),
+        ("\ud800", "printable"),
+        (" a", "space"),
+        ("a" * 201, "at most 200 characters"),
+        ("v[1]", "entry of 'v'"),
+    ],
+)
+def test_names_that_files_and_tables_cannot_hold_are_refused(name, message):
+    with pytest.raises(ValueError, match=message):
+        read_prior({"v": dist.Normal(jnp.zeros(2), 1), name: dist.Normal(0, 1)})
 
 
 def test_a_prior_without_a_free_parameter_is_refused():

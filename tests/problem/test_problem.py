@@ -144,6 +144,9 @@ def test_a_scale_that_does_not_fit_is_refused(scale, error, message):
         ([[1.0, 0], [np.inf, 0]], ValueError, "not finite .* first is number 1.*Remove or"),
         ([[1.0, 1e300]], ValueError, "single precision.*change units"),
         (np.ma.masked_array(OBSERVED, mask=OBSERVED == 1), ValueError, "masked"),
+        (list(np.ma.masked_array(OBSERVED, mask=OBSERVED == 1)), ValueError, "masked"),
+        (OBSERVED * 1e-42, ValueError, "feature 0 .*below 1e-35.*Change the units"),
+        (OBSERVED * [1, 1e36], ValueError, "feature 1 .*above 1e35.*Change the units"),
         (OBSERVED[0], ValueError, r"pass observed\[None\]"),
         (
             OBSERVED[:, :1],

@@ -1,12 +1,15 @@
 """Simulated sets: chunks change no bit, the last one is padded, and no slow draw is wasted."""
 
+import warnings
+
 import jax
 import numpy as np
 import numpyro.distributions as dist
 import pytest
 
 import pliant
-from pliant.problem.sets import simulate_chunks, simulate_sets
+from pliant.problem import sets
+from pliant.problem.sets import machine_memory, simulate_chunks, simulate_sets
 
 PRIOR = {"mu": dist.Normal(0, 5)}
 KEY = jax.random.key(1)
@@ -58,3 +61,41 @@ def test_more_draws_begin_with_the_same():
     z = problem.prior.sample(jax.random.key(0), 5)
     few, many = (simulate_sets(KEY, problem, z, n)[0] for n in (2, 6))
     np.testing.assert_array_equal(few, many[:, :2])
+
+
+@pytest.mark.parametrize(
+    ("function", "n", "warns"),
+    [
+        (lambda key, theta: theta["mu"] * np.ones(2), 20, True),
+        (lambda key, theta: theta["mu"] * np.ones(2), 19, False),
+        (lambda key, theta: np.zeros(2), 30, False),  # rare events: they coincide
+        (lambda key, theta: jax.random.bernoulli(key, 0.5, (2,)) * 1.0, 30, False),
+        (lambda key, theta: in_jax(key, theta).at[0].set(theta["mu"]), 30, False),
+    ],
+)
+def test_a_simulator_that_ignores_its_key_is_noticed(function, n, warns):
+    problem = pliant.Problem(PRIOR, function, np.zeros((4, 2)))
+    z = problem.prior.sample(jax.random.key(0), n)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        simulate_sets(KEY, problem, z, 3)
+        simulate_sets(KEY, problem, z, 1)
+    assert [str(w.message)[:32] for w in caught] == ["simulator: all 3 draws of each o"] * warns
+
+
+def test_sets_that_do_not_fit_into_memory_are_refused_before_the_first_draw(monkeypatch):
+    problem = pliant.Problem(PRIOR, SIMULATORS["python"], np.zeros((4, 2)))
+    z = problem.prior.sample(jax.random.key(0), 1000)
+    assert 2**26 < machine_memory() < 2**60
+    monkeypatch.setattr(sets, "machine_memory", lambda: 2**32)
+    calls.clear()
+    expected = r"n_draws: 10,000,000 draws for one parameter take about 1.04 GiB, .*\(4 GiB\)"
+    with pytest.raises(ValueError, match=expected):
+        next(simulate_chunks(KEY, problem, z, 10_000_000))
+    with pytest.raises(ValueError, match="a chunk of 1000 parameters"):
+        next(simulate_chunks(KEY, problem, z, 10_000, chunk_size=1000))
+    with pytest.raises(ValueError, match="200,000 draws for 1000 parameters take"):
+        simulate_sets(KEY, problem, z, 200_000)
+    assert not calls
+    next(simulate_chunks(KEY, problem, z, 3, chunk_size=5))
+    assert calls

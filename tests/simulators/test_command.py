@@ -81,6 +81,12 @@ def test_parameters_are_in_a_file_and_a_function_can_read_the_output(tmp_path):
     np.testing.assert_array_equal(joined[:, 0], THETAS["v"])
 
 
+def test_a_parameter_called_seed_is_refused():
+    prior = {"seed": dist.Normal(0, 1)}
+    with pytest.raises(ValueError, match=r"prior\['seed'\].*another name"):
+        pliant.Problem(prior, pliant.CommandSimulator(["echo", "[{seed}]"]), [[1.0]])
+
+
 def test_failures_keep_the_tail_of_standard_error():
     _, ok = awk('if (mu > 2) { print "no root" > "/dev/stderr"; exit 3 } ' + NOISE)
     np.testing.assert_array_equal(ok, np.repeat(THETAS["mu"][:, None] <= 2, 2, axis=1))

@@ -23,6 +23,7 @@ def test_words_are_filled_with_exact_numbers():
     values = {"mu": 0.1, "a": [1.0, 2.5], "seed": 7}
     assert filled("--mu={mu},{a};{seed}", values) == "--mu=0.1,1.0,2.5;7"
     assert filled("{other}", values) == "{other}"
+    assert filled('{"a/b": {a/b}}', {"a/b": 2.0}) == '{"a/b": 2.0}'
     assert placeholders(("{mu}", "x{a}{mu}", "{}")) == {"mu", "a"}
 
 
@@ -64,10 +65,12 @@ def scratch():
     return {path.name for path in Path(tempfile.gettempdir()).glob("pliant-*")}
 
 
-def test_a_program_that_takes_too_long_is_killed_with_its_children(tmp_path):
+@pytest.mark.parametrize("detached", [False, True])
+def test_a_program_that_takes_too_long_is_killed_with_its_children(tmp_path, detached):
     mark = tmp_path / "alive"
     child = f"import time; time.sleep(3); open({json.dumps(str(mark))}, 'w')"
-    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
+    options = f"start_new_session={detached}, cwd={'/' if detached else '.'!r}"
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}], {options})"
     with pytest.raises(OutOfTimeError, match="longer than 1 s"):
         python(code, timeout=1.0)(WORDS, {"mu": 0.0})
     time.sleep(4)

@@ -1,5 +1,6 @@
 import os
 import sys
+import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -173,6 +174,12 @@ def test_an_executor_of_the_user_that_breaks_says_so():
         pytest.raises(SimulatorError, match="workers="),
     ):
         draws(_exits, executor=pool)
+
+
+def test_what_cannot_be_sent_to_workers_is_named():
+    lock = threading.Lock()
+    with pytest.raises(TypeError, match=r"simulator: .*<lambda> .*the variable 'lock'"):
+        draws(lambda rng, theta: lock, workers=2)
 
 
 def _exits(rng, theta):

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -47,8 +48,14 @@ def test_what_is_closed_is_left_alone(sleeper):
     assert (folder / "output").exists()
 
 
-def test_groups_are_found_by_their_folder(sleeper, tmp_path):
+def test_processes_are_found_by_their_folder_and_by_their_mark(sleeper, tmp_path):
     folder, process = sleeper
-    assert reaper.groups_inside(str(folder)) == {os.getpgid(process.pid)}
-    assert reaper.groups_inside(str(tmp_path / "other")) == set()
+    env = {**os.environ, reaper.MARK: f"/outer:{folder}"}
+    marked = subprocess.Popen(["sleep", "60"], cwd="/", start_new_session=True, env=env)
+    end = time.monotonic() + 20
+    while reaper.processes_of(str(folder)) != {process.pid, marked.pid}:  # until it has executed
+        assert time.monotonic() < end
+    assert reaper.processes_of(str(tmp_path / "other")) == set()
+    reaper.kill_all(str(folder))
+    assert marked.wait(timeout=20) == process.wait(timeout=20) == -9
     reaper.kill_group(2**22 + 1)  # none: nothing happens

@@ -1,6 +1,7 @@
 """What a worker makes of a piece: draws, failures of each kind, and words that never repeat."""
 
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -44,6 +45,17 @@ def late(words, theta):
     raise OutOfTimeError("took longer than 1 s")
 
 
+class UnprintableError(Exception):
+    def __str__(self):
+        raise RuntimeError("no text")
+
+    __repr__ = __str__
+
+
+def unprintable(words, theta):
+    raise UnprintableError
+
+
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
@@ -52,6 +64,8 @@ def late(words, theta):
         (lambda words, theta: np.zeros(3), "wrong shape", r"\(2,\), got \(3,\)"),
         (lambda words, theta: np.array(["a", "b"]), "wrong shape", "real numbers"),
         (late, "timeout", "longer than 1 s"),
+        (lambda words, theta: sys.exit(0), "exception", "SystemExit: 0"),
+        (unprintable, "exception", "UnprintableError, whose message raised RuntimeError"),
     ],
 )
 def test_a_failure_is_coded_and_told_and_leaves_zeros(call, kind, message):
@@ -64,6 +78,29 @@ def test_a_failure_is_coded_and_told_and_leaves_zeros(call, kind, message):
     row, text = drawn.examples[kind]
     assert row == 3
     assert re.search(message, text)
+
+
+@pytest.mark.parametrize("whole_sets", [True, False])
+def test_only_an_interrupt_ends_a_piece(whole_sets):
+    def ends(how):
+        def call(words, theta, n=None):
+            raise how
+
+        return call
+
+    drawn = make_piece(ends(SystemExit(0)), piece(whole_sets=whole_sets))
+    assert [KINDS[code] for code in drawn.code] == ["exception"] * 6
+    with pytest.raises(KeyboardInterrupt):
+        make_piece(ends(KeyboardInterrupt), piece(whole_sets=whole_sets))
+
+
+def test_draws_are_unusable_where_they_are_masked():
+    rows = np.ma.masked_greater(np.arange(6).reshape(3, 2), 4)
+    drawn = make_piece(lambda words, theta, n: rows, piece(whole_sets=True))
+    assert [KINDS[code] for code in drawn.code] == ["ok", "ok", "not finite"] * 2
+    np.testing.assert_array_equal(drawn.x, [[0, 1], [2, 3], [0, 0]] * 2)
+    drawn = make_piece(lambda words, theta: rows[1 if theta["mu"] else 2], piece())
+    assert [KINDS[code] for code in drawn.code] == ["not finite"] * 3 + ["ok"] * 3
 
 
 def test_whole_sets_come_from_one_call_for_each_parameter():

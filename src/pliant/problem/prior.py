@@ -1,6 +1,6 @@
 """The prior: numpyro distributions, as a density of the unconstrained, standardised z."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -21,6 +21,8 @@ from pliant.densities.base import AbstractDensity
 from pliant.problem.space import Space, standardised
 
 _PILOT_DRAWS = 4096
+_LONGEST_NAME = 200  # characters
+_SMALLEST, _LARGEST = 1e-18, 1e16  # squares, and the sum of a million of them, are in range
 
 
 class Prior(AbstractDensity):
@@ -63,9 +65,7 @@ def read_prior(prior: Any) -> Prior:
     if isinstance(prior, Distribution):
         names, entries = None, [prior]
     elif isinstance(prior, Mapping) and prior:
-        for name in prior:
-            if not (isinstance(name, str) and name):
-                raise TypeError(f"prior: expected names that are non-empty strings, got {name!r}.")
+        _check_names(prior)
         names, entries = tuple(prior), list(prior.values())
     else:
         raise TypeError(
@@ -75,12 +75,43 @@ def read_prior(prior: Any) -> Prior:
     labels = ["prior"] if names is None else [f"prior[{name!r}]" for name in names]
     distributions = tuple(_read_entry(*pair) for pair in zip(labels, entries, strict=True))
     space = _space_of(names, labels, distributions)
+    _check_columns(space)
 
     theta, inside, u = _pilot(space, distributions)
+    _check_range(labels, space.leaves(theta))
     _check_draws(labels, distributions, space.leaves(theta), inside, u)
     space = standardised(space, theta)
     _check_densities(labels, distributions, _densities(space, distributions, theta))
     return Prior(space=space, distributions=distributions)
+
+
+def _check_names(names: Iterable[Any]) -> None:
+    """Names become columns of tables, members of files and words of commands."""
+    for name in names:
+        if not (isinstance(name, str) and name):
+            raise TypeError(f"prior: expected names that are non-empty strings, got {name!r}.")
+        if len(name) > _LONGEST_NAME:
+            raise ValueError(
+                f"prior: expected names of at most {_LONGEST_NAME} characters, got one of "
+                f"{len(name)} that starts with {name[:20]!r}."
+            )
+        if not name.isprintable() or name != name.strip():
+            raise ValueError(
+                "prior: expected names of printable characters that do not start or end with a "
+                f"space, got {name!r}."
+            )
+
+
+def _check_columns(space: Space) -> None:
+    """A vector ``a`` has columns ``a[0]``, ...: no parameter may have such a name."""
+    indexed = {name for name in space.names or () if name.endswith("]")}
+    for name, shape in zip(space.names or (), space.shapes, strict=bool(space.names)):
+        columns = (f"{name}[{','.join(map(str, i))}]" for i in np.ndindex(shape) if i and indexed)
+        if clash := indexed.intersection(columns):
+            raise ValueError(
+                f"prior: {min(clash)!r} is the name of a parameter and of an entry of {name!r}. "
+                "Rename one of them."
+            )
 
 
 def _read_entry(label: str, entry: Any) -> Distribution:
@@ -206,6 +237,22 @@ def _check_draws(
                 f"{label}: {type(distribution).__name__} is constant in single precision (seven "
                 "digits), so there is nothing to infer: write the value, or the large part that "
                 "does not vary, into the simulator."
+            )
+
+
+def _check_range(labels: list[str], draws: list[Array]) -> None:
+    """Refuse parameters whose variance overflows, or vanishes, in the type of the samples."""
+    for label, values in zip(labels, draws, strict=True):
+        sizes = np.abs(np.asarray(values, np.float64))
+        middle, largest = np.median(sizes, axis=0), np.max(sizes, axis=0)
+        small = (largest < _SMALLEST) & ((largest > 0) | np.all(largest == 0))
+        bad = largest[small | (middle > _LARGEST) & np.isfinite(middle)]
+        if bad.size:
+            raise ValueError(
+                f"{label}: it draws values of size {bad[0]:.1g}. Single precision cannot hold the "
+                f"variance of values below {_SMALLEST:g} or above {_LARGEST:g}. Change the units: "
+                "divide the prior by a constant, and multiply the parameter by it inside the "
+                "simulator."
             )
 
 

@@ -95,14 +95,31 @@ def _read_observed(observed: Any) -> Float[Array, "N *event"]:
     if array.size == 0:
         raise ValueError(f"observed: expected at least one observation, got shape {array.shape}.")
     with np.errstate(over="ignore"):
-        array = array.astype(np.float32)
-    if not np.all(np.isfinite(array)):
-        bad = np.unique(np.argwhere(~np.isfinite(array))[:, 0])
+        single = array.astype(np.float32)
+    if not np.all(np.isfinite(single)):
+        bad = np.unique(np.argwhere(~np.isfinite(single))[:, 0])
         raise ValueError(
             f"observed: {bad.size} of {array.shape[0]} observations are not finite in single "
             f"precision (the first is number {bad[0]}). Remove or impute them, or change units."
         )
-    return jnp.asarray(array)
+    _check_range(array)
+    return jnp.asarray(single)
+
+
+def _check_range(observed: np.ndarray) -> None:
+    """Refuse features that single precision, or simulations around them, would lose."""
+    largest = np.max(np.abs(observed.reshape(len(observed), -1).astype(np.float64)), axis=0)
+    for wrong, limit in ((largest > _LARGEST, "above 1e35"), (largest < _SMALLEST, "below 1e-35")):
+        bad = np.flatnonzero(wrong & (largest > 0))
+        if bad.size:
+            raise ValueError(
+                f"observed: feature {bad[0]} is of size {largest[bad[0]]:.1g}. Single precision "
+                f"cannot compute with values {limit}. Change the units: multiply the feature by a "
+                "constant, in the observations and in the simulator."
+            )
+
+
+_SMALLEST, _LARGEST = 1e-35, 1e35  # single precision ends at 1e-38 and 3e38
 
 
 def _read_scale(scale: Any, event: tuple[int, ...]) -> tuple[float, ...] | str | None:

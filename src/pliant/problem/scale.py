@@ -135,9 +135,16 @@ def robust_spread(x: Float[Array, "K M *event"], ok: Bool[Array, "K M"]) -> Floa
     # "nearest" returns values of the sample, so a constant feature has a spread of exactly zero.
     low, high = jnp.nanquantile(rows, jnp.array([0.16, 0.84]), axis=0, method="nearest")
     spread = (high - low) / 2
-    deviation = jnp.where(jnp.nanmax(rows, 0) > jnp.nanmin(rows, 0), jnp.nanstd(rows, 0), 0)
+    deviation = jnp.where(jnp.nanmax(rows, 0) > jnp.nanmin(rows, 0), _deviation(rows), 0)
     spread = jnp.where(spread > 0, spread, deviation)
     return jnp.where((spread > 0) & jnp.isfinite(spread), spread, 1)
+
+
+def _deviation(rows: Float[Array, "n d"]) -> Float[Array, " d"]:
+    """The standard deviation. Powers of two keep squares in range, and change no other bit."""
+    _, exponent = jnp.frexp(jnp.nanmax(jnp.abs(rows), axis=0))
+    size = jnp.ldexp(jnp.ones(rows.shape[1], rows.dtype), jnp.clip(exponent, -100, 100))
+    return jnp.nanstd(rows / size[None], axis=0) * size
 
 
 def _varies(problem: Problem) -> Bool[np.ndarray, " d"]:

@@ -5,6 +5,7 @@ draws and a mask of usable ones; the same bits for any batch, number of workers 
 
 Read ``base`` first (the contract), then ``jax``. The others share ``external`` (a table of draws,
 some of which may fail) and ``dispatch`` (pieces of work for an executor, dead workers replaced).
-``worker`` runs one piece. ``python`` with ``function_call`` calls functions; ``command`` with
-``process`` runs programs, and ``reaper`` cleans up after a process that was killed.
+``pickling`` makes bytes of a simulator, and ``worker`` runs one piece. ``python`` with
+``function_call`` calls functions; ``command`` with ``process`` runs programs, and ``reaper`` cleans
+up after a process that was killed.
 """

@@ -56,8 +56,8 @@ class CommandSimulator(AbstractExternalSimulator):
         read: Where the draw is: standard output as "json", "csv" or "npy", the name of a file
             with such an ending that the program writes, or a function of the scratch
             folder's path. Standard output is the file ``stdout`` there.
-        timeout: Seconds after which the program and all its children are killed; None for no
-            limit.
+        timeout: Seconds after which the program is killed with all that it started; None for no
+            limit. Outside of Linux, processes in a session of their own survive it.
         workers: How many run at a time; None for one.
         executor: Any ``concurrent.futures.Executor``, to run on other machines.
         on_failure: "count" counts and discards a draw that fails; "raise" raises.
@@ -81,7 +81,13 @@ class CommandSimulator(AbstractExternalSimulator):
 
     def event_shape(self, theta: PyTree) -> tuple[int, ...]:
         """As given, or that of the observations; the placeholders of the command are checked."""
-        names = {*(theta if isinstance(theta, dict) else ["theta"]), "seed"}
+        names = {*(theta if isinstance(theta, dict) else ["theta"])}
+        if "seed" in names:
+            raise ValueError(
+                "prior['seed']: {seed} in a command stands for the random seed of a draw. Give "
+                "the parameter another name."
+            )
+        names.add("seed")
         unknown = sorted(placeholders(self.command) - names)
         if unknown:
             raise ValueError(

@@ -15,10 +15,10 @@ from concurrent.futures import (
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import cloudpickle
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt
 
+from pliant.simulators.pickling import pickled
 from pliant.simulators.worker import (
     CRASH,
     KINDS,
@@ -103,7 +103,7 @@ def draw_pieces(
     """
     pieces = _Pieces(request, _in_order(wanted, request.whole_sets))
     if pool.executor is not None:
-        yield from _Crew(pool, cloudpickle.dumps(call), tuple(sys.path), pieces).work()
+        yield from _Crew(pool, pickled(call), tuple(sys.path), pieces).work()
         return
     while (work := pieces.next(1)) is not None:
         drawn = make_piece(call, work.piece)

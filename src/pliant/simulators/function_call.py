@@ -5,10 +5,13 @@ Workers import this module, so it imports neither JAX nor the rest of Pliant.
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import os
 import signal
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from jaxtyping import UInt
 
 _HARD = 2.0  # timeouts after which a worker exits: its draw is stuck in compiled code
+_PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 _owned = False  # whether this process is a worker that may end itself
 
 
@@ -42,15 +46,32 @@ class FunctionCall:
             return self.function(rng, theta, *n)
         if threading.current_thread() is not threading.main_thread():
             return _in_thread(lambda: self.function(rng, theta, *n), self.timeout)
-        with _alarm(self.timeout):
-            return self.function(rng, theta, *n)
+        began = time.monotonic()
+        try:
+            with _alarm(self.timeout):
+                return self.function(rng, theta, *n)
+        finally:  # the function may have caught the error, or replaced the alarm
+            late = time.monotonic() - began > self.timeout
+            if late and not isinstance(sys.exception(), KeyboardInterrupt | OutOfTimeError):
+                raise OutOfTimeError(f"took longer than {self.timeout:g} s")
 
 
-def own_worker(parent: int) -> None:
-    """Make this process a worker of ``parent`` that exits when its parent does."""
+def own_worker(parent: int, by_kernel: bool = False) -> None:
+    """Make this process a worker of ``parent`` that exits when its parent does.
+
+    Args:
+        parent: Its process id.
+        by_kernel: Let Linux kill this process when the thread that started it ends. This works
+            even while compiled code holds the interpreter lock, and is only right if that
+            thread is the parent's main thread.
+    """
     global _owned
     _owned = True
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and stops its workers
+    if by_kernel and sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it died before the kernel knew
+        os._exit(1)
 
     def watch() -> None:
         pause = threading.Event()
@@ -73,10 +94,16 @@ class _Words(ISeedSequence):
 
 @contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
-    """Raise in the main thread after some seconds; a worker stuck in C exits later."""
+    """Raise in the main thread after some seconds; a worker stuck in C exits later.
+
+    It raises again each second until the call ends: a loop may catch the error.
+    """
+    over = False
 
     def ring(number: int, frame: Any) -> None:
-        raise OutOfTimeError(f"took longer than {seconds:g} s")
+        if not over:
+            signal.setitimer(signal.ITIMER_REAL, max(seconds, 1.0))
+            raise OutOfTimeError(f"took longer than {seconds:g} s")
 
     before = signal.signal(signal.SIGALRM, ring)
     if _owned:
@@ -85,6 +112,7 @@ def _alarm(seconds: float) -> Iterator[None]:
     try:
         yield
     finally:
+        over = True
         signal.setitimer(signal.ITIMER_REAL, 0)
         if _owned:
             faulthandler.cancel_dump_traceback_later()
@@ -98,7 +126,7 @@ def _in_thread(call: Callable[[], Any], seconds: float) -> Any:
     def work() -> None:
         try:
             outcome.append((True, call()))
-        except Exception as error:
+        except BaseException as error:
             outcome.append((False, error))
 
     thread = threading.Thread(target=work, daemon=True)

@@ -43,7 +43,7 @@ class CommandCall:
     Args:
         command: The program and its arguments, with ``{name}`` for parameters and the seed.
         read: A format of standard output, a file name, or a function of the scratch folder.
-        timeout: Seconds after which the process group is killed; None for no limit.
+        timeout: Seconds after which all processes of the run are killed; None for no limit.
         event: The shape of a draw, which CSV does not contain.
     """
 
@@ -64,10 +64,8 @@ class CommandCall:
             (folder / "parameters.json").write_text(json.dumps(values))
             self._run([filled(word, values) for word in self.command], folder)
             return self._output(folder)
-        except BaseException as error:
-            if not isinstance(error, Exception):  # an interrupt, perhaps before the group was known
-                for group in reaper.groups_inside(str(folder)):
-                    reaper.kill_group(group)
+        except BaseException:  # perhaps an interrupt, before the group was known
+            reaper.kill_all(str(folder))
             raise
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -83,6 +81,7 @@ class CommandCall:
                     stdout=out,
                     stderr=err,
                     start_new_session=True,
+                    env={**os.environ, reaper.MARK: _marks(folder)},
                 )
             except OSError as error:
                 raise CommandError(f"{command[0]} could not be started: {error}.") from error
@@ -135,7 +134,7 @@ def end_all() -> None:
 
 
 def placeholders(command: tuple[str, ...]) -> set[str]:
-    """The names in braces."""
+    """The words in braces. Other text in braces is left as it is, unless it is a name."""
     return {name for word in command for name in _PLACEHOLDER.findall(word)}
 
 
@@ -148,7 +147,12 @@ def filled(word: str, values: Mapping[str, Any]) -> str:
         flat = np.ravel(np.asarray(values[match[1]], dtype=object))
         return ",".join(repr(entry) for entry in flat)
 
-    return _PLACEHOLDER.sub(number, word)
+    return _BRACES.sub(number, word)
+
+
+def _marks(folder: Path) -> str:
+    """The folder, after those of the commands that this process is itself a part of."""
+    return ":".join(filter(None, [os.environ.get(reaper.MARK), str(folder)]))
 
 
 def _parsed(path: Path, form: str, event: tuple[int, ...]) -> np.ndarray:
@@ -169,6 +173,7 @@ def _stderr_tail(folder: Path) -> str:
 
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_BRACES = re.compile(r"\{([^{}]+)\}")  # names of parameters may hold any characters but braces
 _running: set[int] = set()
 _running_lock = threading.Lock()
 _reapers: dict[int, "subprocess.Popen[str]"] = {}
@@ -193,7 +198,12 @@ def _tell(verb: str, folder: Path, *more: int) -> None:
         if helper is None or helper.poll() is not None:
             program = [sys.executable, "-I", "-S", reaper.__file__]
             helper = subprocess.Popen(
-                program, stdin=subprocess.PIPE, text=True, start_new_session=True
+                program,
+                stdin=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+                cwd="/",  # it must outlive this process, even if that is itself a command
+                env={name: value for name, value in os.environ.items() if name != reaper.MARK},
             )
             _reapers[os.getpid()] = helper
         print(line, file=helper.stdin, flush=True)

@@ -1,6 +1,7 @@
 """Simulators written in Python: any function, on this machine's cores or on any executor."""
 
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any, Literal
@@ -60,12 +61,14 @@ class PythonSimulator(AbstractExternalSimulator):
         """Processes of loky, which are reused in the next round."""
         from loky import get_reusable_executor
 
+        in_main = threading.current_thread() is threading.main_thread()
+
         def executor() -> Any:
             return get_reusable_executor(
                 max_workers=workers,
                 timeout=_IDLE_SECONDS,
                 initializer=own_worker,
-                initargs=(os.getpid(),),
+                initargs=(os.getpid(), in_main),
             )
 
         def abandon() -> None:

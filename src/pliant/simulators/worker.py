@@ -28,8 +28,8 @@ _REAL = "biuf"
 _TAIL = 2000  # characters of a traceback that are kept
 
 
-class OutOfTimeError(Exception):
-    """A draw took longer than its timeout."""
+class OutOfTimeError(BaseException):
+    """A draw took longer than its timeout. Simulators that catch ``Exception`` do not catch it."""
 
 
 class Piece(NamedTuple):
@@ -115,13 +115,17 @@ def _make_draws(call: Call, words: np.ndarray, piece: Piece, drawn: Drawn) -> No
         for row in range(start, stop):
             try:
                 value = call(words[row], theta.copy() if named else theta)
-                if not isinstance(value, np.ndarray | np.generic):
-                    value = np.asarray(value)
+                if not isinstance(value, np.ndarray | np.generic) or isinstance(
+                    value, np.ma.MaskedArray
+                ):
+                    value = _unmasked(value)
                 if value.shape == event and value.dtype.kind in _REAL:
                     x[row] = value
                 else:
                     _fail(drawn, row, row + 1, WRONG_SHAPE, _wrong_shape(event, value))
-            except Exception as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # sys.exit() in a draw must not end the run
                 _fail(drawn, row, row + 1, *_told(error))
             before, now = now, clock()
             seconds[row] = now - before
@@ -133,14 +137,23 @@ def _make_sets(call: Call, words: np.ndarray, piece: Piece, drawn: Drawn) -> Non
         began = time.perf_counter()
         event = (stop - start, *piece.event)
         try:
-            value = np.asarray(call(words[start], theta_at(piece, index), stop - start))
+            value = _unmasked(call(words[start], theta_at(piece, index), stop - start))
             if value.shape == event and value.dtype.kind in _REAL:
                 drawn.x[start:stop] = value
             else:
                 _fail(drawn, start, stop, WRONG_SHAPE, _wrong_shape(event, value))
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             _fail(drawn, start, stop, *_told(error))
         drawn.seconds[start:stop] = (time.perf_counter() - began) / (stop - start)
+
+
+def _unmasked(value: Any) -> np.ndarray:
+    """An array with NaN where it is masked: such draws fail."""
+    if isinstance(value, np.ma.MaskedArray) and value.dtype.kind in _REAL:
+        return np.where(np.ma.getmaskarray(value), np.nan, value.data)
+    return np.asarray(value)
 
 
 def _fail(drawn: Drawn, start: int, stop: int, kind: str, message: str) -> None:
@@ -190,10 +203,12 @@ def _loaded(payload: bytes, paths: tuple[str, ...]) -> Call:
     sys.path.extend(path for path in paths if path not in sys.path)
     try:
         return pickle.loads(payload)  # sent by this run: nothing is ever read from a file
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise WorkerSetupError(
-            f"A worker could not load the simulator: {type(error).__name__}: {error}. It needs the "
-            "same packages, and the modules that the simulator is defined in."
+            f"A worker could not load the simulator: {_shown(error)}. It needs the same packages, "
+            "and the modules that the simulator is defined in."
         ) from error
 
 
@@ -203,10 +218,20 @@ def _wrong_shape(event: tuple[int, ...], value: np.ndarray | np.generic) -> str:
     return f"expected the shape {event}, got {value.shape}"
 
 
-def _told(error: Exception) -> tuple[str, str]:
+def _shown(error: BaseException) -> str:
+    """The type of an error and its message; both may come from a user's own class."""
+    try:
+        return f"{type(error).__name__}: {error}".strip()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as again:
+        return f"{type(error).__name__}, whose message raised {type(again).__name__}"
+
+
+def _told(error: BaseException) -> tuple[str, str]:
     """The kind of failure, the error message, and where it was raised."""
     if isinstance(error, OutOfTimeError):
         return TIMEOUT, str(error)
-    text = f"{type(error).__name__}: {error}".strip()
+    text = _shown(error)
     frames = traceback.format_list(traceback.extract_tb(error.__traceback__)[2:])
     return EXCEPTION, f"{text}\n{''.join(frames)}"[:_TAIL].rstrip()
