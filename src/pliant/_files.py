@@ -215,9 +215,8 @@ def lock(path: Path, folder: Path) -> IO[str]:
     import fcntl
 
     while True:
-        with storing(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            file = path.open("a+")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a+")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
