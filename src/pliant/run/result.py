@@ -1,5 +1,6 @@
 """The result of a run, and how it is saved in a folder."""
 
+import sys
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -111,8 +112,16 @@ def warned(result: Result) -> Result:
     if result.status.is_error or without:
         prior = f" {NO_POSTERIOR}" if result.posterior.is_prior else ""
         text = f"The run ended with the status {result.status}: {result.message}{prior}"
-        warnings.warn(text, PliantWarning, stacklevel=4)  # of warned, _run and infer or resume
+        warnings.warn(text, PliantWarning, stacklevel=_depth())
     return result
+
+
+def _depth() -> int:
+    """How many calls above ``warned`` the code is that called Pliant."""
+    depth, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("pliant."):
+        depth, frame = depth + 1, frame.f_back
+    return depth
 
 
 def load(folder: str | Path, *, classes: Iterable[type] = ()) -> Result:
