@@ -6,6 +6,6 @@ and ``Status``, and a folder from which the run can be resumed.
 Read ``infer`` first: the loop over rounds. Then ``budget`` (options that fit a budget),
 ``recording`` and ``failures`` (what became of the simulations), ``progress`` (the live display),
 ``history``, ``posterior`` and ``result``. On disk: ``folder`` (every file name), ``store`` (plan
-and rounds), ``ledger`` (slow simulations), ``serialise`` (the only serialiser) and ``classes``
-(what a file may hold).
+and rounds), ``ledger`` (slow simulations), ``serialise`` (the only serialiser), ``classes`` (what
+a file may hold) and ``validate`` (whether what it holds fits its place).
 """
