@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pliant._files import read_arrays, write_arrays
 from pliant.run.ledger import Ledger
 from pliant.simulators.dispatch import Request
 from pliant.simulators.external import Table
@@ -97,3 +98,30 @@ def test_a_damaged_file_is_named_and_left_out(folder):
     ledger.add(REQUEST, PLACES, DRAWN)
     ledger.write(REQUEST)
     assert (folder / "00002.npz").exists()
+
+
+FORGED = {
+    "floats": {"parameter": np.zeros(4)},
+    "negative": {"parameter": np.array([0, 0, 0, -1])},
+    "beyond": {"parameter": np.array([0, 0, 0, 9])},
+    "draw": {"draw": np.full(4, -1)},
+    "short": {"draw": np.zeros(3, int)},
+    "no-axis": {"x": np.array(1.0)},
+    "text": {"x": np.array(["a"] * 4)},
+    "keys": {"keys": np.array("abc")},
+    "theta": {"theta_0": np.zeros(1)},
+    "code": {"code": np.array(["a"] * 4)},
+    "seconds": {"seconds": np.zeros((4, 2))},
+    "examples": {"examples": np.array('[["exception", "2", "a"]]')},
+    "example-beyond": {"examples": np.array('[["exception", 7, "a"]]')},
+    "no-examples": {"examples": np.array("3")},
+    "deep-examples": {"examples": np.array("[" * 5000)},
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_draws_are_named_and_not_used(name, folder):
+    (path,) = folder.glob("*.npz")
+    write_arrays(path, {**read_arrays(path), **FORGED[name]})
+    with pytest.warns(UserWarning, match=r"00001\.npz is damaged. Its draws are made again"):
+        assert known(folder) == []
