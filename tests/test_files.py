@@ -1,3 +1,5 @@
+import copy
+import io
 import json
 import os
 import subprocess
@@ -20,6 +22,7 @@ from pliant._files import (
     write_arrays,
     write_json,
 )
+from shell import python
 
 
 def test_json_survives(tmp_path):
@@ -267,3 +270,118 @@ def test_a_lock_that_its_owner_removes_is_made_anew(tmp_path, monkeypatch):
         assert (len(calls), path.is_file()) == (2, True)
         with pytest.raises(InUseError, match="in use by process"):
             lock(path, tmp_path)
+
+
+# --- Memory -------------------------------------------------------------------------------------
+
+
+def npy(array):
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, array)
+    return buffer.getvalue()
+
+
+def archive_of(path, members, compression=zipfile.ZIP_STORED):
+    """A file of members, with a checksum that nobody comes to compare."""
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+        archive.comment = b"0" * 64
+
+
+def header(text):
+    line = text.encode().ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(line).to_bytes(2, "little") + line
+
+
+def described(descr="'<f8'", order="False", shape="(1,)"):
+    return header(f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}}}")
+
+
+HUGE = {
+    "shape": described(shape="(1000000000000,)") + bytes(8),
+    "product": described(shape="(4294967296, 4294967296)") + bytes(8),
+    "negative": described(shape="(-1, -8)") + bytes(64),
+    "text": described(descr="'<U1000000000'") + bytes(8),
+    "no-size": described(descr="'<U0'", shape="(1000000000000,)"),
+    "empty-and-huge": described(shape="(0, 10000000000000000000000)"),
+    "subarray": described(descr="'(1000000000,)f8'") + bytes(8),
+    "records": described(descr="[('a', '<f8')]") + bytes(8),
+    "objects": described(descr="'|O'") + bytes(8),
+    "void": described(descr="'|V8'") + bytes(8),
+    "bools": described(shape="(True,)") + bytes(8),
+    "expression": described(shape="(2**40,)") + bytes(8),
+    "call": header("__import__('os').getcwd()"),
+    "order": described(order="1") + bytes(8),
+    "more": described() + bytes(16),
+    "less": described() + bytes(4),
+    "version": npy(np.zeros(1)).replace(b"NUMPY\x01", b"NUMPY\x02", 1),
+    "long-header": b"\x93NUMPY\x01\x00\xff\xff" + b" " * 65535,
+}
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_a_header_that_does_not_fit_its_file_is_refused(name, tmp_path):
+    archive_of(tmp_path / "data.npz", {"x.npy": HUGE[name]})
+    with pytest.raises(ValueError, match=r"data\.npz: not a file of arrays, or damaged"):
+        read_arrays(tmp_path / "data.npz")
+
+
+def test_the_headers_above_are_read_if_nothing_is_wrong(tmp_path):
+    archive_of(tmp_path / "data.npz", {"x.npy": described() + bytes(8)})
+    with pytest.raises(ValueError, match="its checksum does not match"):
+        read_arrays(tmp_path / "data.npz")
+
+
+def test_members_that_would_not_be_arrays_are_refused(tmp_path):
+    good = npy(np.zeros(3))
+    archive_of(tmp_path / "data.npz", {"x.txt": good})
+    with pytest.raises(ValueError, match="one member for each array"):
+        read_arrays(tmp_path / "data.npz")
+    with zipfile.ZipFile(tmp_path / "data.npz", "w") as archive:
+        archive.writestr("x.npy", good)
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr("x.npy", good)
+    with pytest.raises(ValueError, match="one member for each array"):
+        read_arrays(tmp_path / "data.npz")
+
+
+def test_members_that_overlap_are_refused(tmp_path):
+    """Many entries of the directory that share the bytes of one."""
+    path = tmp_path / "data.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x.npy", npy(np.zeros(10_000)))
+        for number in range(50):
+            twin = copy.copy(archive.filelist[0])
+            twin.filename = f"{number}.npy"
+            archive.filelist.append(twin)
+    with pytest.raises(ValueError, match=r"larger than its|overlap|differ"):
+        read_arrays(path)
+
+
+BOMB = """
+import resource
+from pathlib import Path
+from pliant._files import read_arrays
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    read_arrays(Path({path!r}))
+except ValueError as error:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, error)
+"""
+
+
+def test_a_small_file_takes_little_memory(tmp_path):
+    """500 MB of zeros in 0.5 MB; reading it takes less than 20 MB."""
+    path = tmp_path / "data.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        with archive.open("x.npy", "w", force_zip64=True) as member:
+            member.write(described(shape="(62500000,)"))
+            for _ in range(500):
+                member.write(bytes(1_000_000))
+        archive.comment = b"0" * 64
+    assert path.stat().st_size < 600_000
+    kilobytes, message = python(BOMB.format(path=str(path))).stdout.split(" ", 1)
+    assert "data.npz: not a file of arrays, or damaged (x.npy: expected a member without" in message
+    unit = 1024 if sys.platform == "darwin" else 1
+    assert int(kilobytes) / unit < 20_000

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pliant._files import read_arrays, write_arrays
 from pliant.run.ledger import Ledger, holds_usable_draw
 from pliant.simulators.dispatch import Request
 from pliant.simulators.external import Table
@@ -108,3 +109,30 @@ def test_usable_draws_are_told_from_failed_ones(folder, tmp_path):
     assert not holds_usable_draw(tmp_path / "002" / "00001.npz")
     path.write_bytes(b"nothing")
     assert holds_usable_draw(path)  # nobody can tell
+
+
+FORGED = {
+    "floats": {"parameter": np.zeros(4)},
+    "negative": {"parameter": np.array([0, 0, 0, -1])},
+    "beyond": {"parameter": np.array([0, 0, 0, 9])},
+    "draw": {"draw": np.full(4, -1)},
+    "short": {"draw": np.zeros(3, int)},
+    "no-axis": {"x": np.array(1.0)},
+    "text": {"x": np.array(["a"] * 4)},
+    "keys": {"keys": np.array("abc")},
+    "theta": {"theta_0": np.zeros(1)},
+    "code": {"code": np.array(["a"] * 4)},
+    "seconds": {"seconds": np.zeros((4, 2))},
+    "examples": {"examples": np.array('[["exception", "2", "a"]]')},
+    "example-beyond": {"examples": np.array('[["exception", 7, "a"]]')},
+    "no-examples": {"examples": np.array("3")},
+    "deep-examples": {"examples": np.array("[" * 5000)},
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_draws_are_named_and_not_used(name, folder):
+    (path,) = folder.glob("*.npz")
+    write_arrays(path, {**read_arrays(path), **FORGED[name]})
+    with pytest.warns(UserWarning, match=r"00001\.npz is damaged. Its draws are made again"):
+        assert known(folder) == []

@@ -1,8 +1,10 @@
 """The one serialiser: every class comes back bit for bit, and a forged file is refused."""
 
+import dataclasses
 import functools
+import itertools
 import json
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import equinox as eqx
 import jax
@@ -10,6 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import pytest
+from beartype import BeartypeConf
+from beartype.door import is_bearable
 from numpyro.distributions import constraints
 
 import pliant
@@ -38,7 +42,7 @@ from pliant.run.classes import CLASSES, FUNCTIONS
 from pliant.run.failures import Failure
 from pliant.run.folder import FORMAT
 from pliant.run.posterior import Posterior
-from pliant.run.serialise import by_name, decode, encode, read_value, write_value
+from pliant.run.serialise import build, by_name, decode, encode, read_value, write_value
 from pliant.weighting.final_check import FinalCheck
 from pliant.weighting.weights import Tempering, full_tempering
 
@@ -350,6 +354,51 @@ def test_a_forged_file_is_refused(name, tmp_path):
     write_arrays(tmp_path / "a.npz", {"tree": np.array(json.dumps(tree))})
     with pytest.raises(ValueError, match=r"a\.npz: damaged, or not written by Pliant"):
         read_value(tmp_path / "a.npz")
+
+
+WRONG = [
+    *("abc", None, True, 3, -1.5, [], [1.0], {"list": [1]}, {"dict": {}}, {"float": "nan"}),
+    *({"function": "silu"}, {"status": "finished"}, TRUST, encode(jnp.zeros((2, 2, 2, 2, 2)))),
+    *(encode(np.zeros(2, int)), encode(np.array(1.0)), encode(jnp.array([True])), INTERVAL),
+]
+
+
+def objects(value):
+    """Every object of a class inside a value."""
+    if type(value).__name__ in CLASSES:
+        yield value
+        names = getattr(value, "_fields", None) or [f.name for f in dataclasses.fields(value)]
+        value = [getattr(value, name) for name in names]
+    for part in value if isinstance(value, list | tuple) else ():
+        yield from objects(part)
+
+
+def test_what_is_read_has_the_types_that_its_class_declares():
+    """Every field of every class with every wrong value; beartype and jaxtyping are the oracle."""
+    made = [make() for table in (OPTIONS, VALUES) for make in table.values()]
+    one_of_each = {type(part).__name__: part for part in objects(made)}
+    wrong_values = [decode(wrong) for wrong in WRONG]
+    conf = BeartypeConf(is_pep484_tower=True)
+    tried = accepted = 0
+    for kind, hints in ((type(o), get_type_hints(type(o))) for o in one_of_each.values()):
+        part = one_of_each[kind.__name__]
+        names = getattr(kind, "_fields", None) or [f.name for f in dataclasses.fields(kind)]
+        fields = {name: getattr(part, name) for name in names}
+        build(kind, fields)
+        for name, wrong in itertools.product(names, wrong_values):
+            tried += 1
+            try:
+                value = getattr(build(kind, {**fields, name: wrong}), name)
+            except Exception:  # ``reading`` names the file
+                continue
+            accepted += 1
+            either = (
+                [value, np.asarray(value), jnp.asarray(value)] if eqx.is_array(value) else [value]
+            )
+            assert any(is_bearable(v, hints[name], conf=conf) for v in either), (kind, name, wrong)
+    assert len(one_of_each) > 60
+    assert tried > 4000
+    assert accepted < tried / 5
 
 
 def test_what_the_forgeries_are_made_from_is_read():

@@ -7,5 +7,6 @@ Read ``infer`` first: the loop over rounds. Then ``budget`` (options that fit a 
 ``recording`` and ``failures`` (what became of the simulations), ``progress`` (the live display),
 ``history``, ``posterior`` and ``result``. On disk: ``folder`` (every file name), ``ownership``
 (which files are a run's own), ``store`` (plan and rounds), ``ledger`` (slow simulations),
-``serialise`` (the only serialiser) and ``classes`` (what a file may hold).
+``serialise`` (the only serialiser), ``classes`` (what a file may hold) and ``validate`` (whether
+what it holds fits its place).
 """

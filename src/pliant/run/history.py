@@ -132,7 +132,22 @@ def read_history(folder: Path) -> History:
     path = folder / HISTORY
     data = read_json(path)
     check_format(path, data)
-    rows = data.get("rounds")
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ValueError(f"{path}: damaged, or not written by Pliant: expected one row per round.")
-    return History(rows)
+    try:
+        check_rows(data["rounds"])
+        if set(data) != {"format", "rounds"}:
+            raise ValueError(f"unknown fields in {sorted(data)}.")
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
+        reason = f"expected one row per round ({error})."
+        raise ValueError(f"{path}: damaged, or not written by Pliant: {reason}") from error
+    return History(data["rounds"])
+
+
+def check_rows(rows: Any) -> None:
+    """Raise if these are not rows of single values, and of numbers in the columns of Pliant."""
+    if not isinstance(rows, list | tuple) or not all(isinstance(row, dict) for row in rows):
+        raise TypeError("the rows are no tables")
+    for name, value in ((name, value) for row in rows for name, value in row.items()):
+        if not isinstance(value, bool | int | float | str | np.generic | None):
+            raise TypeError(f"{name}: expected a number, got {type(value).__name__}")
+        if name in COLUMNS:
+            COLUMNS[name].format(value)

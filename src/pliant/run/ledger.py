@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from pliant._files import read_arrays, storing, write_arrays
+from pliant._files import parse_json, read_arrays, storing, write_arrays
 from pliant.run.folder import ledger_file, numbered
 from pliant.simulators.dispatch import DrawnAt, Request
 from pliant.simulators.external import Table
@@ -66,16 +66,14 @@ class Ledger:
 
     def _read(self, path: Path) -> None:
         try:
-            chunk = read_arrays(path)
-            lengths = {len(chunk[name]) for name in ("parameter", "draw", "x", "code", "seconds")}
-            chunk["examples"] = json.loads(str(chunk["examples"]))
-            keys, parameter = chunk["keys"], chunk["parameter"]
-            if len(lengths) != 1 or (parameter.size and parameter.max() >= len(keys)):
+            chunk: dict[str, Any] = read_arrays(path)
+            chunk["examples"] = parse_json(str(chunk["examples"]))
+            if not _fits_together(chunk):
                 raise ValueError(f"{path}: damaged (its arrays do not fit together).")
-        except (ValueError, KeyError, TypeError) as error:
+        except Exception as error:  # whatever a damaged file leads to
             warnings.warn(f"{path} is damaged. Its draws are made again ({error!r}).", stacklevel=4)
             return
-        for key in keys:
+        for key in chunk["keys"]:
             self._places.setdefault(key.tobytes(), set()).add(len(self._chunks))
         self._chunks.append(chunk)
 
@@ -86,6 +84,27 @@ def holds_usable_draw(path: Path) -> bool:
         return bool(np.any(read_arrays(path)["code"] == KINDS.index(OK)))
     except (ValueError, KeyError):
         return True
+
+
+def _fits_together(chunk: dict[str, Any]) -> bool:
+    """Whether the arrays of a file have the types, axes and numbers of ``_chunk``."""
+    n_keys, n_draws = len(chunk["keys"]), len(chunk["draw"])
+    kinds = {"parameter": "i", "draw": "i", "code": "iu", "seconds": "f"}
+    columns = [chunk[name] for name in kinds]
+    thetas = [chunk[name] for name in set(chunk) - {*kinds, "keys", "x", "examples"}]
+    return (
+        all(c.dtype.kind in kind for c, kind in zip(columns, kinds.values(), strict=True))
+        and all(column.shape == (n_draws,) for column in columns)
+        and len(chunk["x"]) == n_draws
+        and all(len(theta) == n_keys for theta in thetas)
+        and all(array.dtype.kind in "biufc" for array in (chunk["keys"], chunk["x"], *thetas))
+        and bool(np.all((chunk["parameter"] >= 0) & (chunk["parameter"] < n_keys)))
+        and bool(np.all(chunk["draw"] >= 0))
+        and all(
+            (type(kind), type(row), type(text)) == (str, int, str) and 0 <= row < n_draws
+            for kind, row, text in chunk["examples"]
+        )
+    )
 
 
 def _chunk(request: Request, pieces: list[DrawnAt]) -> dict[str, np.ndarray]:

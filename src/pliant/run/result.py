@@ -6,11 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import equinox as eqx
-import jax
-import numpy as np
-
-from pliant._checks import check_path
+from pliant._checks import check_path, check_seed
 from pliant._files import read_json, write_json
 from pliant.densities.particles import particle_density
 from pliant.methods.base import AbstractMethod
@@ -19,8 +15,22 @@ from pliant.run import folder as layout
 from pliant.run.failures import Failure
 from pliant.run.history import History, read_history
 from pliant.run.posterior import NO_POSTERIOR, Posterior
-from pliant.run.serialise import by_name, decode, encode, read_value, reading, write_value
+from pliant.run.serialise import (
+    build,
+    by_name,
+    check_names,
+    decode,
+    encode,
+    read_value,
+    reading,
+    write_value,
+)
+from pliant.run.validate import check_density, check_fields, check_space
 from pliant.weighting.final_check import USABLE, FinalCheck
+
+_SAVED = {
+    *("format", "status", "message", "check", "seed", "method", "observed_shape", "failures"),
+}
 
 
 @dataclass(frozen=True)
@@ -146,33 +156,34 @@ def load(folder: str | Path, *, classes: Iterable[type] = ()) -> Result:
     history = read_history(folder)
     posterior, check = _read_posterior(folder / layout.POSTERIOR, own)
     with reading(path):
-        method = decode(data["method"], own=own)
-        if not isinstance(method, AbstractMethod):
-            raise ValueError(f"expected a method, got {type(method).__name__}.")
-        return Result(
-            posterior=posterior,
-            history=history,
-            status=Status(data["status"]),
-            message=data["message"],
-            method=method,
-            seed=data["seed"],
-            observed_shape=tuple(data["observed_shape"]),
-            failures=tuple(Failure(**failure) for failure in data["failures"]),
-            check=check,
-        )
+        check_names(data, _SAVED)
+        fields = {name: data[name] for name in ("message", "seed")}
+        check_seed("seed", fields["seed"])
+        fields |= {
+            "posterior": posterior,
+            "history": history,
+            "status": Status(data["status"]),
+            "method": decode(data["method"], own=own),
+            "observed_shape": tuple(data["observed_shape"]),
+            "failures": tuple(build(Failure, failure) for failure in data["failures"]),
+            "check": check,
+        }
+        check_fields(Result, fields)
+        if data["check"] != (None if check is None else check.message):
+            raise ValueError(f"check: not that of {layout.POSTERIOR}.")
+        return Result(**fields)
 
 
 def _read_posterior(path: Path, own: dict[str, type]) -> tuple[Posterior, FinalCheck | None]:
     """The posterior, and the final check if there was one."""
     parts = read_value(path, own)
     with reading(path):
+        check_names(parts, ("posterior", "check"))
         posterior, check = parts["posterior"], parts["check"]
         if not isinstance(posterior, Posterior) or not isinstance(check, FinalCheck | None):
             raise ValueError("expected a posterior.")
-        dim = posterior.space.dim
-        if posterior.density.dim != dim or posterior.space.loc.shape != (dim,):
-            raise ValueError(f"expected a density of {dim} dimensions.")
-        for leaf in jax.tree.leaves(eqx.filter(posterior, eqx.is_inexact_array)):
-            if not np.all(np.isfinite(leaf)):
-                raise ValueError("expected finite numbers.")
+        check_space(posterior.space)
+        check_density(posterior.density, posterior.space)
+        if check is not None and check.z.shape[1] != posterior.space.dim:
+            raise ValueError(f"check: expected draws of {posterior.space.dim} dimensions.")
         return posterior, check

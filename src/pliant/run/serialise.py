@@ -21,14 +21,16 @@ import jax.numpy as jnp
 import numpy as np
 from numpyro.distributions.constraints import Constraint
 
-from pliant._files import read_arrays, write_arrays
+from pliant._files import parse_json, read_arrays, write_arrays
 from pliant.methods.status import Status
 from pliant.run.classes import CLASSES, FUNCTIONS, SUPPORTS
 from pliant.run.folder import FORMAT, check_format
+from pliant.run.validate import check_fields, check_support
 
 _TREE = "tree"
 _ARRAYS = {"jax": jax.Array, "numpy": np.ndarray, "scalar": np.generic}
 _NUMBERS = "biuf"  # kinds of arrays that can stand in JSON
+_LONGEST = 500  # characters of a reason
 
 
 def encode(value: Any, where: str = "value", arrays: dict[str, np.ndarray] | None = None) -> Any:
@@ -78,7 +80,8 @@ def decode(
     """The value that ``encode`` was given, bit for bit.
 
     Modules are made without their constructor: exactly their declared fields are set, and then
-    converted and checked as the constructor does.
+    converted and checked as the constructor does. Fields of Pliant's own classes are compared with
+    their annotations too. Every array is used exactly once.
 
     Args:
         data: What ``encode`` returned.
@@ -88,7 +91,11 @@ def decode(
     Raises:
         LookupError, TypeError, ValueError, AttributeError: If the data are not of this form.
     """
-    return _decode(data, arrays or {}, {**(own or {}), **CLASSES})
+    unused = dict(arrays or {})
+    value = _decode(data, unused, {**(own or {}), **CLASSES})
+    if unused:
+        raise ValueError(f"nothing refers to the arrays {sorted(unused)}.")
+    return value
 
 
 def by_name(classes: Iterable[type]) -> dict[str, type]:
@@ -119,20 +126,50 @@ def read_value(path: Path, own: Mapping[str, type] | None = None) -> Any:
     """
     arrays = read_arrays(path)
     with reading(path):
-        tree = json.loads(str(arrays.pop(_TREE)))
+        tree = parse_json(_text(arrays.pop(_TREE)))
     check_format(path, tree)
     with reading(path):
+        check_names(tree, ("format", "value"))
         return decode(tree["value"], arrays, own)
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Name the file in errors about its content."""
+    """Name the file in errors about its content, whatever they are, in one line."""
     try:
         yield
-    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-        reason = repr(error) if isinstance(error, LookupError) or not str(error) else error
+    except Exception as error:  # checks of classes and JAX's tracing raise errors of many types
+        text = " ".join(str(error).split())[:_LONGEST]
+        named = not text or not isinstance(error, ValueError | TypeError)
+        reason = f"{_name(error)}: {text}".rstrip(": ") if named else text
         raise ValueError(f"{path}: damaged, or not written by Pliant: {reason}") from error
+
+
+def check_names(fields: Mapping[str, Any], expected: Iterable[str]) -> None:
+    """Raise a ``ValueError`` if there are other fields than expected, or fewer."""
+    if set(fields) != set(expected):
+        raise ValueError(f"expected the fields {sorted(expected)}, got {sorted(fields)}.")
+
+
+def build(kind: Any, fields: dict[str, Any]) -> Any:
+    """An object with exactly its declared fields, checked as its constructor does."""
+    declared = _declared(kind)
+    try:
+        check_names(fields, declared)
+    except ValueError as error:
+        raise ValueError(f"{kind.__name__}: {error}") from error
+    values = {n: fields[n] if c is None else c(fields[n]) for n, c in declared.items()}
+    if kind.__module__.split(".")[0] in ("pliant", "equinox"):
+        check_fields(kind, values)
+    if issubclass(kind, tuple):
+        return tuple.__new__(kind, values.values())
+    module = object.__new__(kind)
+    for name, value in values.items():
+        object.__setattr__(module, name, value)
+    for base in kind.__mro__:
+        if "__check_init__" in vars(base):
+            vars(base)["__check_init__"](module)
+    return module
 
 
 def _encode_array(value: Any, where: str, arrays: dict[str, np.ndarray] | None) -> Any:
@@ -151,14 +188,14 @@ def _encode_array(value: Any, where: str, arrays: dict[str, np.ndarray] | None) 
     return {tag: {"dtype": array.dtype.str, "shape": list(array.shape), "values": values}}
 
 
-def _decode(data: Any, arrays: Mapping[str, np.ndarray], known: Mapping[str, Any]) -> Any:
+def _decode(data: Any, arrays: dict[str, np.ndarray], known: Mapping[str, Any]) -> Any:
     if data is None or isinstance(data, bool | int | float | str):
         return data
     if isinstance(data, list):
         return tuple(_decode(entry, arrays, known) for entry in data)
     if "class" in data:
         fields = {n: _decode(e, arrays, known) for n, e in data.items() if n != "class"}
-        return _build(_class_named(data["class"], known), fields)
+        return build(_class_named(data["class"], known), fields)
     match sorted(data.items()):
         case [("float", "nan" | "inf" | "-inf" as text)]:
             return float(text)
@@ -183,33 +220,15 @@ def _decode(data: Any, arrays: Mapping[str, np.ndarray], known: Mapping[str, Any
     raise ValueError(f"{sorted(data)} are not the tags of anything that a file holds.")
 
 
-def _array(content: Any, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-    if isinstance(content, str):
-        return arrays[content]
+def _array(content: Any, arrays: dict[str, np.ndarray]) -> np.ndarray:
+    if isinstance(content, str):  # used once: a small file cannot ask for many copies
+        return arrays.pop(content)
+    check_names(content, ("dtype", "shape", "values"))
     dtype = np.dtype(content["dtype"])
     if dtype.kind not in _NUMBERS:
         raise ValueError(f"expected numbers, got an array of the type {dtype}.")
     values = [_decode(number, {}, {}) for number in content["values"]]
     return np.array(values, dtype).reshape(content["shape"])
-
-
-def _build(kind: Any, fields: dict[str, Any]) -> Any:
-    """An object with exactly its declared fields, checked as its constructor does."""
-    declared = _declared(kind)
-    if set(declared) != set(fields):
-        raise ValueError(
-            f"{kind.__name__}: expected the fields {list(declared)}, got {sorted(fields)}."
-        )
-    if issubclass(kind, tuple):
-        return tuple.__new__(kind, [fields[name] for name in declared])
-    module = object.__new__(kind)
-    for name, convert in declared.items():
-        value = fields[name]
-        object.__setattr__(module, name, value if convert is None else convert(value))
-    for base in kind.__mro__:
-        if "__check_init__" in vars(base):
-            vars(base)["__check_init__"](module)
-    return module
 
 
 def _support(kind: Any, fields: dict[str, Any]) -> Constraint:
@@ -218,7 +237,18 @@ def _support(kind: Any, fields: dict[str, Any]) -> Constraint:
     leaves, (names, settings) = kind.tree_flatten(probe)
     if {*names, *settings} != set(fields):
         raise ValueError(f"{kind.__name__}: expected {[*names, *settings]}, got {sorted(fields)}.")
+    check_support(kind, fields)
     return kind.tree_unflatten((names, settings), leaves)
+
+
+def _text(array: np.ndarray) -> str:
+    if array.dtype.kind != "U" or array.shape:
+        raise ValueError(f"{_TREE}: expected a text, got an array of the type {array.dtype}.")
+    return str(array)
+
+
+def _name(error: Exception) -> str:
+    return type(error).__name__
 
 
 def _declared(kind: Any) -> dict[str, Any]:
