@@ -101,7 +101,8 @@ def test_an_executor_dies_and_the_run_goes_on_with_another(fatal, tmp_path, monk
     note = fault_runs.killer(tmp_path / "calls", fatal)
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as executor:
         problem = fault_runs.counted(note, executor=executor)
-        broken = pliant.infer(problem, fault_runs.method(), folder=folder)
+        with pytest.warns(pliant.PliantWarning, match="a worker died"):
+            broken = pliant.infer(problem, fault_runs.method(), folder=folder)
     assert broken.status == "failed"
     assert "a worker died" in broken.message
     assert f"continue with pliant.resume({str(folder)!r}, problem)" in broken.message

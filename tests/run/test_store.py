@@ -229,7 +229,8 @@ def test_a_full_disk_in_the_first_round_keeps_the_folder(problem, finished, tmp_
 
     with monkeypatch.context() as patch:
         patch.setattr("pliant.run.serialise.write_arrays", full)
-        result = pliant.infer(problem, METHOD, folder=tmp_path / "run")
+        with pytest.warns(pliant.PliantWarning, match="storage_failed"):
+            result = pliant.infer(problem, METHOD, folder=tmp_path / "run")
     assert result.status == "storage_failed"
     assert "pliant.resume" in result.message
     assert_same(pliant.resume(tmp_path / "run", problem), finished[1])
@@ -313,5 +314,6 @@ def test_a_run_without_draws_is_removed_from_a_folder_that_stays(tmp_path):
     failing = pliant.Problem(PRIOR, pliant.PythonSimulator(simulate), OBSERVED)
     (tmp_path / "mine").mkdir()
     for folder in (tmp_path / "mine", tmp_path / "new" / "run"):
-        assert pliant.infer(failing, METHOD, folder=folder).status == "failed"
+        with pytest.warns(pliant.PliantWarning, match="failed"):
+            assert pliant.infer(failing, METHOD, folder=folder).status == "failed"
     assert [path.name for path in tmp_path.rglob("*")] == ["mine"]
