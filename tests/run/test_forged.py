@@ -62,7 +62,6 @@ METHODS = {
     "deep": put("method", "rounds", value=DEEP),
     "other-field": put("surprise", value=1),
 }
-NOT_YET = {"other-field", "no-method", "null-method"}  # store.py reads these fields of the plan
 RESULT = {
     **METHODS,
     "seed-string": put("seed", value="0"),
@@ -163,7 +162,7 @@ def test_load_refuses(file, change, run):
 
 
 @pytest.mark.wrong_types
-@pytest.mark.parametrize("name", sorted(set(METHODS) - NOT_YET))
+@pytest.mark.parametrize("name", sorted(METHODS))
 def test_resume_refuses_a_method(name, run):
     forge(run / "run.json", METHODS[name])
     with pytest.raises(ValueError, match=r"run\.json") as error:
@@ -245,3 +244,44 @@ def test_an_array_that_nothing_refers_to_is_refused(run):
     write_arrays(path, {**read_arrays(path), "more": np.zeros(3)})
     with pytest.raises(ValueError, match=r"posterior\.npz.*nothing refers to.*more"):
         pliant.load(run)
+
+
+PLAN = {
+    "seed-string": put("seed", value="0"),
+    "seed-float": put("seed", value=0.0),
+    "seed-negative": put("seed", value=-1),
+    "budget-string": put("max_simulations", value="9"),
+    "budget-list": put("max_seconds", value=[9]),
+    "problem": put("problem", value=3),
+}
+PROGRESS = {
+    "simulations": put("value", "dict", "simulations", value="3"),
+    "seconds": put("value", "dict", "seconds", value=NAN),
+    "rows": put("value", "dict", "rows", value=[{"dict": {"kl": [1]}}]),
+    "failures": put("value", "dict", "failures", value=[MMD]),
+    "stop": put("value", "dict", "stop", value=MMD),
+    "other-state": put(*STATE, value=MMD),
+    "null-state": put(*STATE, value=None),
+}
+
+
+@pytest.mark.wrong_types
+@pytest.mark.parametrize("name", PLAN)
+def test_resume_refuses_a_plan(name, run):
+    forge(run / "run.json", PLAN[name])
+    with pytest.raises(ValueError, match=r"run\.json") as error:
+        pliant.resume(run, format_runs.problem(), progress=False)
+    refused(error, run / "run.json")
+
+
+@pytest.mark.wrong_types
+@pytest.mark.parametrize("name", PROGRESS)
+def test_resume_goes_back_from_forged_progress(name, run):
+    path = run / "rounds/001.npz"
+    forge(path, PROGRESS[name])
+    with RunStore(run) as store:
+        store.plan(format_runs.problem())
+        with pytest.warns(UserWarning, match=str(path)):
+            last = store.last()
+    assert last is not None
+    assert len(last.rows) == 0

@@ -2,6 +2,7 @@
 
 import time
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,11 +91,11 @@ class Breaking(Executor):
     def __init__(self, at, *, when_submitted):
         self.at, self.when_submitted, self.count = at, when_submitted, 0
 
-    def submit(self, function, /, *args):
+    def submit(self, fn, /, *args, **kwargs):
         self.count += 1
         future = Future()
         if self.count != self.at:
-            future.set_result(function(*args))
+            future.set_result(fn(*args, **kwargs))
         elif self.when_submitted:
             raise BrokenExecutor("dead")
         else:
@@ -122,7 +123,7 @@ def test_a_cluster_that_does_not_answer_is_an_executors_error():
         def ncores(self):
             raise OSError("timed out")
 
-    executor = ThreadPoolExecutor(1)
+    executor: Any = ThreadPoolExecutor(1)
     executor._client = Client()
     with pytest.raises(ExecutorError, match="does not answer: timed out"):
         worker_count(executor)

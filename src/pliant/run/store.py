@@ -1,22 +1,35 @@
 """A run on disk, open for one process: its plan, the states of its last rounds, its simulations."""
 
 import contextlib
+import functools
 import json
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from pliant._checks import check_seed
 from pliant._files import checksum, lock, read_json, remove_unfinished, write_json
 from pliant.methods.base import AbstractMethod, Stop
 from pliant.problem.problem import Problem
 from pliant.run import folder as layout
 from pliant.run.failures import Failure
+from pliant.run.history import check_rows
 from pliant.run.ledger import Ledger, holds_usable_draw
 from pliant.run.ownership import check_own, remove_lock, remove_run
-from pliant.run.serialise import by_name, decode, encode, read_value, reading, write_value
+from pliant.run.serialise import (
+    build,
+    by_name,
+    check_names,
+    decode,
+    encode,
+    read_value,
+    reading,
+    write_value,
+)
+from pliant.run.validate import check_state
 
 _KEPT = 3  # rounds whose states are kept, in case the newest one is damaged
 
@@ -58,6 +71,7 @@ class RunStore:
     def __init__(self, folder: Path, classes: Iterable[type] = ()):
         self.folder = folder
         self._own = by_name(classes)
+        self._check_state: Callable[[Any], None] = lambda state: None  # until the plan is known
         self._made = [path for path in (folder, *folder.parents) if not path.exists()]
         self._lock = lock(folder / layout.ROUNDS / layout.LOCK, folder)
         ledgers = (folder / layout.SIMULATIONS).glob("*")
@@ -101,13 +115,18 @@ class RunStore:
         data = read_json(path)
         layout.check_format(path, data)
         with reading(path):
-            options = {name: data[name] for name in Plan._fields}
-            method = decode(options.pop("method"), own=self._own)
+            check_names(data, ("format", "problem", *Plan._fields))
+            fields = {name: data[name] for name in Plan._fields}
+            plan = build(Plan, {**fields, "method": decode(data["method"], own=self._own)})
+            check_seed("seed", plan.seed)
             stored = dict(data["problem"])
         for part, digest in _fingerprint(problem).items():
             if stored.get(part) != digest:
                 raise ValueError(f"problem: the run in {self.folder} was made with another {part}.")
-        return Plan(method, **options)
+        self._check_state = functools.partial(
+            check_state, method=plan.method, space=problem.prior.space
+        )
+        return plan
 
     def save(self, index: int, progress: Progress) -> None:
         """Write what is known after a round (0: before the first), and remove the oldest."""
@@ -123,7 +142,9 @@ class RunStore:
             try:
                 stored = read_value(path, self._own)
                 with reading(path):
-                    progress = Progress(**stored)
+                    progress = build(Progress, stored)
+                    check_rows(progress.rows)
+                    self._check_state(progress.state)
                     if len(progress.rows) != index:
                         raise ValueError(f"not the state of round {index}.")
             except ValueError as error:
