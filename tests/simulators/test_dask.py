@@ -120,7 +120,8 @@ def test_a_dead_scheduler_costs_no_finished_draw(tmp_path, monkeypatch):
     with own_cluster(tmp_path / "scheduler.json") as (scheduler, client):
         function = kills_scheduler(scheduler.pid, after=200)
         spread = problem(function, executor=client.get_executor())
-        broken = pliant.infer(spread, METHOD, folder=folder)
+        with pytest.warns(pliant.PliantWarning, match="and a new executor"):
+            broken = pliant.infer(spread, METHOD, folder=folder)
     assert broken.status == "failed"
     assert f"pliant.resume({str(folder)!r}, problem) and a new executor" in broken.message
     kept = sum(len(read_arrays(path)["code"]) for path in folder.glob("simulations/*/*.npz"))
