@@ -42,7 +42,7 @@ def test_a_simulator_of_ones_own_gives_the_sets_of_a_problem():
     mu = np.asarray(jax.vmap(problem.prior.space.constrain)(z)["mu"])
     x, ok = simulate_sets(jax.random.key(1), problem, z, 4)
     np.testing.assert_array_equal(ok, [[True, True, False, True]] * 7)
-    # a mu near -1 leaves little of itself in mu + 1, and rounds in the third digit of 1e-7
+    # mu + 1 is near zero for one mu, and keeps the rounding of numbers near one: 1e-7
     np.testing.assert_allclose(x, (mu[:, None] + np.arange(4)) * ok, rtol=1e-6, atol=5e-7)
     chunks = simulate_chunks(jax.random.key(1), problem, z, 4, chunk_size=3)
     together = np.concatenate([chunk.x[: chunk.rows] for chunk in chunks])
