@@ -15,7 +15,12 @@ from pliant.run.folder import FORMAT
 
 FIXTURES = Path(__file__).parent / "run" / "fixtures"
 METHOD = pliant.PLI(
-    rounds=2, n_particles=20, n_draws=3, discrepancy=pliant.MMD(), family=pliant.Gaussian()
+    rounds=2,
+    n_particles=20,
+    n_draws=3,
+    discrepancy=pliant.MMD(),
+    family=pliant.Gaussian(),
+    beta=0.1,  # which two rounds reach
 )
 
 

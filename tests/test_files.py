@@ -1,4 +1,5 @@
 import copy
+import errno
 import io
 import json
 import os
@@ -272,6 +273,28 @@ def test_a_lock_that_its_owner_removes_is_made_anew(tmp_path, monkeypatch):
             lock(path, tmp_path)
 
 
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])
+def test_a_file_system_without_locks_is_used_with_a_warning(tmp_path, monkeypatch, code):
+    def fail(file, how):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr("fcntl.flock", fail)
+    message = rf"its file system has no locks \({os.strerror(code)}\)\. Take care that no other"
+    with pytest.warns(UserWarning, match=message), lock(tmp_path / "lock", tmp_path) as file:
+        assert not file.closed
+    assert f"process {os.getpid()}" in (tmp_path / "lock").read_text()
+
+
+def test_another_failure_of_a_lock_is_not_called_use(tmp_path, monkeypatch):
+    def fail(file, how):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr("fcntl.flock", fail)
+    with pytest.raises(OSError, match="Input/output error") as caught:
+        lock(tmp_path / "lock", tmp_path)
+    assert not isinstance(caught.value, InUseError)
+
+
 # --- Memory -------------------------------------------------------------------------------------
 
 
@@ -357,6 +380,17 @@ def test_members_that_overlap_are_refused(tmp_path):
             archive.filelist.append(twin)
     with pytest.raises(ValueError, match=r"larger than its|overlap|differ"):
         read_arrays(path)
+
+
+def test_a_file_of_json_that_could_fill_the_memory_is_refused(tmp_path):
+    path = tmp_path / "data.json"
+    with path.open("wb") as file:
+        file.write(b'{"x": [')
+        file.truncate(2**40)  # a sparse file
+    with pytest.raises(ValueError, match=r"data\.json: .*expected at most 64 MiB of JSON"):
+        read_json(path)
+    with pytest.raises(ValueError, match="expected at most 64 MiB of JSON"):
+        files.parse_json("[" + "[],[]," * 2**24)
 
 
 BOMB = """

@@ -1,6 +1,7 @@
 """Files that are complete or absent, with checksums; folders locked by one process; the cache."""
 
 import ast
+import errno
 import hashlib
 import json
 import math
@@ -8,6 +9,7 @@ import os
 import re
 import socket
 import sys
+import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -83,7 +85,8 @@ def read_json(path: Path) -> dict[str, Any]:
     Raises:
         FileNotFoundError, ValueError: If there is no such file, or it is damaged.
     """
-    text = path.read_bytes()
+    with path.open("rb") as file:
+        text = file.read(_MOST_JSON + 1)
     try:
         data = parse_json(text.decode())
         stored = data.pop(_CHECKSUM, None) if isinstance(data, dict) else None
@@ -100,8 +103,11 @@ def parse_json(text: str) -> Any:
     """JSON as Pliant writes it: no name stands twice in an object, and all numbers are finite.
 
     Raises:
-        ValueError, RecursionError: If the text is anything else.
+        ValueError, RecursionError: If the text is anything else, or so long that its objects could
+            fill the memory.
     """
+    if len(text) > _MOST_JSON:
+        raise ValueError(f"expected at most {_MOST_JSON / 2**20:g} MiB of JSON")
     return json.loads(text, object_pairs_hook=_object, parse_float=_finite, parse_constant=_finite)
 
 
@@ -147,6 +153,7 @@ def checksum(arrays: Mapping[str, np.ndarray]) -> str:
 
 
 _UNFINISHED = ".unfinished-"
+_MOST_JSON = 2**26  # bytes; as Python objects, they take up to 20 times as much
 _CHECKSUM = "checksum"
 _MEMBER = ".npy"
 _KINDS = "biufcSU"  # of arrays: numbers and texts
@@ -245,6 +252,10 @@ def _is_alive(process: int) -> bool:
     return True
 
 
+_LOCKED = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)  # errors of a lock that is taken
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP)
+
+
 class InUseError(BlockingIOError):
     """Another process uses the folder."""
 
@@ -256,24 +267,17 @@ def lock(path: Path, folder: Path) -> IO[str]:
         path: The file, created if it does not exist. It says who locked it.
         folder: The folder that it guards, for the message.
 
+    Warns:
+        UserWarning: If the file system has no locks. The file is then open, but not locked.
+
     Raises:
         InUseError: If another process has locked it.
         OSError: If it cannot be written.
     """
-    import fcntl
-
     while True:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("a+")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            file.seek(0)
-            owner = file.read().strip() or "another process"
-            file.close()
-            raise InUseError(
-                f"{folder} is in use by {owner}. Wait for it, or choose another folder."
-            ) from error
+        _take(file, folder)
         if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
             break
         file.close()  # its owner removed it after it was opened here
@@ -287,6 +291,27 @@ def lock(path: Path, folder: Path) -> IO[str]:
             file.close()
         raise
     return file
+
+
+def _take(file: IO[str], folder: Path) -> None:
+    """Lock an open file, or close it and raise."""
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            text = f"{folder}: its file system has no locks ({error.strerror}). Take care that no "
+            warnings.warn(f"{text}other process uses the folder at the same time.", stacklevel=4)
+            return
+        file.seek(0)
+        owner = file.read().strip() or "another process"
+        file.close()
+        if error.errno not in _LOCKED:
+            raise
+        raise InUseError(
+            f"{folder} is in use by {owner}. Wait for it, or choose another folder."
+        ) from error
 
 
 def cache_folder() -> Path:

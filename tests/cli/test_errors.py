@@ -8,7 +8,7 @@ import pytest
 
 from pliant._files import InUseError, StorageError
 from pliant.cli.errors import UserError, first_line, mistakes
-from shell import TINY, assert_one_line_error, pliant_command, python
+from shell import TINY, assert_one_line_error, pliant_command, python, said
 
 pytestmark = pytest.mark.wrong_types
 
@@ -20,8 +20,10 @@ pytestmark = pytest.mark.wrong_types
         (["slcp", "--discrepancy", "mdm"], ["Did you mean 'mmd'?", "sliced-wasserstein"]),
         (
             ["slcp", "--method", "smc"],
-            ["--method: expected pli, pli-accurate, pli-paper,", "Did you mean 'smc-abc'?"],
+            ["--method: expected pli, pli-mmd, pli-wasserstein,", "Did you mean 'smc-abc'?"],
         ),
+        (["slcp", "--method", "pli-accurate"], ["'pli-accurate' is now 'pli'."]),
+        (["slcp", "--beta", "calibrated"], ["--beta: ", "a learned likelihood cannot", "MMD"]),
         (["slcp", "--method", "smc-abc", "--beta", "1"], ["--beta: smc-abc has no such option"]),
         (["slcp", "--beta", "wide"], ["--beta: expected a number or calibrated, got 'wide'"]),
         (
@@ -49,7 +51,10 @@ pytestmark = pytest.mark.wrong_types
         (["gaussian_location", "--beta", "-1"], ["--beta: expected", "above 0"]),
         (["gaussian_location", "--epsilon", "0"], ["--epsilon: expected"]),
         (["gaussian_location", "--max-seconds", "0"], ["--max-seconds: expected"]),
-        (["gaussian_location", "--n-draws", "1"], ["--n-draws: MMD needs at least 2 draws"]),
+        (
+            ["gaussian_location", "--method", "pli-mmd", "--n-draws", "1"],
+            ["--n-draws: MMD needs at least 2 draws"],
+        ),
     ],
 )
 def test_mistakes_on_the_command_line(args, parts, tmp_path):
@@ -156,15 +161,15 @@ def test_paths_that_are_no_folders_are_one_line(command, path, tmp_path):
 @pytest.mark.parametrize("command", ["show", "eval", "resume"])
 @pytest.mark.parametrize("name", ["result.json", "run.json", "config.json", "history.json"])
 def test_files_that_cannot_be_read_are_one_line(command, name, saved_run, monkeypatch):
-    read_bytes = Path.read_bytes
+    open_file = Path.open
 
-    def denied(self):
+    def denied(self, *args, **options):
         if self.name == name:
             raise PermissionError(errno.EACCES, "Permission denied", str(self))
-        return read_bytes(self)
+        return open_file(self, *args, **options)
 
     (saved_run / "run.json").write_text("{}")
-    monkeypatch.setattr(Path, "read_bytes", denied)
+    monkeypatch.setattr(Path, "open", denied)
     outcome = pliant_command(command, saved_run)
     assert (outcome.exit_code == 0) == ((command, name) == ("show", "run.json"))
     if outcome.exit_code:
@@ -192,4 +197,4 @@ def assert_fails(outcome):
 
 def assert_one_line(outcome):
     assert isinstance(outcome.exception, SystemExit), outcome.exception
-    assert outcome.stderr.count("\n") == 1, outcome.stderr
+    assert len(said(outcome)) == 1, outcome.stderr

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from pliant._files import cache_folder, write_json
 from pliant.cli.errors import UserError
 from pliant.cli.target import folder_name, has_changed, read_target, read_target_again
+from pliant.run.folder import FORMAT
 from shell import assert_one_line_error, pliant_command
 
 pytestmark = pytest.mark.wrong_types
@@ -89,6 +91,49 @@ def test_a_file_is_found_again_from_anywhere_and_its_changes_are_seen(model, tmp
     assert has_changed(read_target_again(config, f"{copy}:make"), config)
 
 
+@pytest.mark.parametrize("change", ["edited", "removed", "edited below"])
+def test_a_changed_neighbour_is_not_executed(tmp_path, change):
+    folder = tmp_path / f"with_neighbours_{change.replace(' ', '_')}"
+    name = folder.name
+    (folder / f"{name}_package").mkdir(parents=True)
+    (folder / f"{name}_package" / "__init__.py").write_text("mean = 0.0\n")
+    (folder / f"{name}_helper.py").write_text(
+        "def simulator(key, theta):\n    return theta['mu']\n"
+    )
+    (folder / "unused.py").write_text("x = 1\n")
+    (folder / f"{name}.py").write_text(
+        f"import numpyro.distributions as dist\nimport pliant\nimport {name}_package as package\n"
+        f"from {name}_helper import simulator\n"
+        "prior = {'mu': dist.Normal(package.mean, 1)}\n"
+        "problem = pliant.Problem(prior, simulator, [0.5])\n"
+    )
+    first = read_target(f"{folder / name}.py:problem", None, 0)
+    assert first.file is not None
+    assert set(first.file["modules"]) == {f"{name}_package/__init__.py", f"{name}_helper.py"}
+    config = {"target": first.text, "file": first.file, "n_obs": 1, "seed": 0}
+    (folder / "unused.py").write_text("x = 2\n")
+    assert not has_changed(read_target_again(config), config)
+
+    below = "_package/__init__.py" if "below" in change else "_helper.py"
+    spoiled = folder / f"{name}{below}"
+    if change == "removed":
+        spoiled.unlink()
+    else:
+        spoiled.write_text(f"raise RuntimeError('executed')\n# {spoiled.read_text()}")
+    expected = rf"{spoiled.name}, a module that .* has changed .* --problem \S+{name}\.py:problem$"
+    with pytest.raises(UserError, match=expected):
+        read_target_again(config)
+    fewer = {**config, "file": {k: v for k, v in first.file.items() if k != "modules"}}
+    with pytest.raises(UserError, match="no run of yours recorded it"):
+        read_target_again(fewer)
+    if change != "removed":
+        assert has_changed(read_target_again(config, f"{folder / name}.py:problem"), config)
+
+
+def test_the_key_of_tests_is_not_that_of_the_user():
+    assert "pytest" in str(cache_folder())
+
+
 MARKS = "import pathlib\npathlib.Path({!r}).touch()\nproblem = 3\n"
 
 
@@ -148,3 +193,16 @@ def _read_mistake(path):
     with pytest.raises(UserError, match="got") as caught:
         read_target(f"{path}:problem", None, 0)
     return str(caught.value).split()[-1]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("target", 3), ("target", None), ("target", ["a.py:b"]), ("n_obs", "3"), ("seed", None)],
+)
+@pytest.mark.parametrize("command", ["resume", "eval"])
+def test_a_forged_record_is_named(command, field, value, saved_run):
+    config = {"target": "slcp", "n_obs": 2, "seed": 0, "file": None, "format": FORMAT}
+    write_json(saved_run / "config.json", {**config, field: value})
+    (saved_run / "run.json").write_text("{}")
+    outcome = pliant_command(command, saved_run)
+    assert_one_line_error(outcome, f"config.json: damaged, or not written by Pliant: '{field}'")

@@ -2,12 +2,13 @@
 
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
-from pliant.cli.trust import digest, is_own, signature
+from pliant.cli.trust import digest, is_own, neighbours, signature
 
-FILE = ("/models/mine.py", digest(b"problem = 3"), "problem")
+FILE = ("/models/mine.py", digest(b"problem = 3"), "problem", {"helper.py": digest(b"x = 1")})
 
 
 @pytest.fixture(autouse=True)
@@ -20,10 +21,19 @@ def test_only_what_was_signed_is_own():
     signed = signature(*FILE)
     assert len(signed) == 64
     assert is_own(*FILE, signed)
-    for place, other in enumerate(("/models/other.py", digest(b""), "make")):
+    for place, other in enumerate(("/models/other.py", digest(b""), "make", {})):
         assert not is_own(*FILE[:place], other, *FILE[place + 1 :], signed)
     assert not is_own(*FILE, "")
     assert not is_own(*FILE, "é" * 64)
+
+
+def test_installed_modules_are_no_neighbours():
+    assert not {name for name in neighbours(Path("/problem.py")) if "/numpy/" in name}
+    assert not {
+        name for name in neighbours(Path("/problem.py")) if name.endswith("/json/decoder.py")
+    }
+    here = neighbours(Path(__file__).with_name("problem.py"))
+    assert here[Path(__file__).name] == digest(Path(__file__).read_bytes())
 
 
 def test_the_key_is_private_and_another_key_signs_otherwise(cache):

@@ -1,3 +1,5 @@
+import io
+
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
@@ -24,6 +26,29 @@ def test_corner_has_labels_at_its_edges_and_one_column_an_entry():
     assert [panel(figure, r, 0).get_ylabel() for r in (1, 2)] == ["theta[0]", "theta[1]"]
     assert panel(figure, 1, 1).get_ylabel() == ""
     assert panel(figure, 1, 0).get_xlabel() == ""
+
+
+NAMES = {
+    r"$\foo$": r"\$\foo\$",
+    "a_b$c": r"a_b\$c",
+    "$a_b": r"\$a_b",
+    "$^{$": r"\$^{\$",
+    r"$\sigma^2$": r"$\sigma^2$",
+    "$$": r"\$\$",
+    "<script>": "<script>",
+    r"\alpha_{": r"\alpha_{",
+    "long" * 50: "long" * 5 + "lon…",
+    "$" * 200: r"\$" * 23 + "…",
+}
+
+
+def test_names_of_any_characters_can_be_drawn():
+    table = gaussian(len(NAMES))
+    figure = plot_pairs(dict(zip(NAMES, table.T, strict=True)), title=r"$\bar")
+    figure.savefig(io.BytesIO())  # matplotlib reads formulas when it draws
+    last = len(NAMES) - 1
+    shown = [panel(figure, last, column).get_xlabel() for column in range(len(NAMES))]
+    assert shown == list(NAMES.values())
 
 
 def test_limits_hold_99_percent_of_both_and_the_truth():
@@ -92,13 +117,12 @@ def test_samples_that_are_not_finite_are_left_out_and_counted():
 
 
 def test_one_parameter_is_one_panel_with_a_legend():
-    figure = plot_pairs(
-        {"mu": gaussian(1)[:, 0]}, truth={"mu": 0.5}, reference={"mu": gaussian(1, seed=1)[:, 0]}
-    )
+    exact = {"reference": {"mu": gaussian(1, seed=1)[:, 0]}, "reference_name": "exact"}
+    figure = plot_pairs({"mu": gaussian(1)[:, 0]}, truth={"mu": 0.5}, **exact)
     (axes,) = figure.axes
     legend = axes.get_legend()
     assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == ["posterior", "reference", "truth"]
+    assert [text.get_text() for text in legend.get_texts()] == ["posterior", "exact", "truth"]
     colours = [to_hex(line.get_color()).upper() for line in axes.lines[:2]]
     assert colours == [BLUE, VERMILLION]
 

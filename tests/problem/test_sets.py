@@ -3,13 +3,22 @@
 import warnings
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import pytest
 
 import pliant
 from pliant.problem import sets
-from pliant.problem.sets import machine_memory, simulate_chunks, simulate_sets
+from pliant.problem.sets import (
+    check_chunks,
+    check_particles,
+    check_sets,
+    chunks_of,
+    machine_memory,
+    simulate_chunks,
+    simulate_sets,
+)
 
 PRIOR = {"mu": dist.Normal(0, 5)}
 KEY = jax.random.key(1)
@@ -56,6 +65,19 @@ def test_all_chunks_have_one_size_and_slow_draws_are_not_wasted():
     np.testing.assert_array_equal(chunks[1].x[3], chunks[1].x[2])  # padding repeats the last
 
 
+def test_sets_that_are_there_are_cut_into_the_same_chunks(problem):
+    z = problem.prior.sample(jax.random.key(0), 7)
+    x, ok = simulate_sets(KEY, problem, z, 3)
+    ok = np.arange(21).reshape(7, 3) % 4 > 0
+    for size in (1, 4, 7, 100):
+        chunks = list(chunks_of(x, ok, size))
+        assert [chunk.start for chunk in chunks] == list(range(0, 7, size))
+        assert {len(chunk.x) for chunk in chunks} == {len(chunk.ok) for chunk in chunks} == {size}
+        for name, whole in (("x", x), ("ok", ok)):
+            parts = [getattr(chunk, name)[: chunk.rows] for chunk in chunks]
+            np.testing.assert_array_equal(np.concatenate(parts), whole)
+
+
 def test_more_draws_begin_with_the_same():
     problem = pliant.Problem(PRIOR, in_jax, np.zeros((4, 2)))
     z = problem.prior.sample(jax.random.key(0), 5)
@@ -94,8 +116,36 @@ def test_sets_that_do_not_fit_into_memory_are_refused_before_the_first_draw(monk
         next(simulate_chunks(KEY, problem, z, 10_000_000))
     with pytest.raises(ValueError, match="a chunk of 1000 parameters"):
         next(simulate_chunks(KEY, problem, z, 10_000, chunk_size=1000))
-    with pytest.raises(ValueError, match="200,000 draws for 1000 parameters take"):
+    with pytest.raises(ValueError, match="200,000 draws for each of 1,000 parameters take"):
         simulate_sets(KEY, problem, z, 200_000)
     assert not calls
     next(simulate_chunks(KEY, problem, z, 3, chunk_size=5))
     assert calls
+
+
+def test_the_number_in_the_message_fits(monkeypatch):
+    problem = pliant.Problem(PRIOR, in_jax, np.zeros((4, 2)))
+    monkeypatch.setattr(sets, "machine_memory", lambda: 2**32)
+    with pytest.raises(ValueError, match=r"Use n_draws of 900,000 at most\.$"):
+        check_chunks(problem, 100, 10_000_000, numbers_per_draw=270)
+    assert check_chunks(problem, 100, 900_000, numbers_per_draw=270) < 100
+    with pytest.raises(ValueError, match=r"^n_particles: .* Use n_particles of 130 at most\.$"):
+        check_sets(problem, 1000, 1_000_000, limited="n_particles")
+    check_sets(problem, 130, 1_000_000, limited="n_particles")
+    with pytest.raises(ValueError, match=r"^n_particles: 1,000.* Use n_particles of 2,900,000 at"):
+        check_particles(problem, 10**18)
+    check_particles(problem, 2_900_000)
+
+
+def test_particles_without_room_for_one_draw_each_are_too_many(monkeypatch):
+    problem = pliant.Problem(PRIOR, lambda key, theta: jnp.zeros(1000), np.zeros((4, 1000)))
+    monkeypatch.setattr(sets, "machine_memory", lambda: 2**32)
+    with pytest.raises(ValueError, match=r"^n_particles: .* Use n_particles of 260,000 at most\.$"):
+        check_sets(problem, 1_000_000, 1)
+
+
+def test_a_small_machine_takes_smaller_chunks(monkeypatch):
+    problem = pliant.Problem(PRIOR, in_jax, np.zeros((4, 2)))
+    usual = check_chunks(problem, 100, 100_000)
+    monkeypatch.setattr(sets, "machine_memory", lambda: 2**30)
+    assert 1 < check_chunks(problem, 100, 100_000) < usual

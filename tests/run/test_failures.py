@@ -48,7 +48,9 @@ def test_a_run_that_fails_says_where():
         lambda key, theta: jnp.where(theta["mu"] < -9, jnp.ones(2), jnp.nan),
         np.random.default_rng(0).normal(size=(30, 2)),
     )
-    method = pliant.PLI(rounds=2, n_particles=100, n_draws=10, family=pliant.Gaussian())
+    method = pliant.PLI(
+        rounds=2, n_particles=100, n_draws=10, discrepancy=pliant.MMD(), family=pliant.Gaussian()
+    )
     with pytest.warns(pliant.PliantWarning, match="failed"):
         result = pliant.infer(problem, method)
     assert result.status == "failed"

@@ -6,10 +6,10 @@ import sys
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from attacks.forged import forge, put
 
 import format_runs
 import pliant
-from forging import forge, put
 from pliant._files import read_arrays, write_arrays
 from pliant.run.folder import FORMAT
 from pliant.run.serialise import encode

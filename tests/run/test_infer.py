@@ -5,6 +5,7 @@ import numpyro.distributions as dist
 import pytest
 
 import pliant
+from pliant.problem import sets
 from pliant.run.history import COLUMNS
 
 
@@ -17,7 +18,9 @@ def problem():
     )
 
 
-METHOD = pliant.PLI(rounds=5, n_particles=100, n_draws=10, family=pliant.Gaussian())
+METHOD = pliant.PLI(
+    rounds=5, n_particles=100, n_draws=10, discrepancy=pliant.MMD(), family=pliant.Gaussian()
+)
 
 
 def test_callback_sees_every_round_and_can_end_the_run(problem):
@@ -119,6 +122,46 @@ class _counted:  # noqa: N801
 def test_wrong_arguments_are_named(problem, arguments, name):
     with pytest.raises((TypeError, ValueError), match=name):
         pliant.infer(problem, METHOD, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        (
+            pliant.PLI(n_draws=10**7, discrepancy=pliant.MMD()),
+            "n_draws: 10,000,000 draws for one parameter take about 5",
+        ),
+        (
+            pliant.PLI(n_draws=10**7, discrepancy=pliant.SlicedWasserstein()),
+            "n_draws: .* about 1[56]",
+        ),
+        (pliant.SMCABC(n_draws=10**7), "n_draws: 10,000,000 draws for one parameter"),
+        (
+            pliant.PLI(n_draws=10**6, chunk_size=100, discrepancy=pliant.MMD()),
+            "n_draws: .* a chunk of 100 parameters",
+        ),
+        (pliant.PLI(n_draws=10**7), "n_draws: 10,000,000 draws for each of 2,000"),
+        *(
+            (method(n_particles=10**18), r"n_particles: .* particles take .* of 5,800,000 at most")
+            for method in (
+                *(pliant.PLI, pliant.APT),
+                *(pliant.RejectionABC, pliant.SMCABC, pliant.PMCABC, pliant.MHABC),
+            )
+        ),
+        (pliant.RejectionABC(rounds=10**12), "rounds: .* particles take .* Use rounds of .* at"),
+    ],
+)
+def test_sets_that_cannot_fit_into_memory_are_refused_before_the_pilot(
+    monkeypatch, tmp_path, method, message
+):
+    calls = []
+    simulator = pliant.PythonSimulator(lambda rng, theta: calls.append(1) or rng.normal(size=2))
+    problem = pliant.Problem({"mu": dist.Normal(0, 5)}, simulator, np.ones((30, 2)), scale="pilot")
+    monkeypatch.setattr(sets, "machine_memory", lambda: 2**33)
+    with pytest.raises(ValueError, match=message):
+        pliant.infer(problem, method, folder=tmp_path / "run")
+    assert not calls
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.wrong_types

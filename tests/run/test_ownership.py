@@ -119,6 +119,21 @@ def test_new_and_empty_folders_may_be_used(tmp_path):
         check_own(tmp_path / ".lock")
 
 
+SYSTEM = (".DS_Store", "Thumbs.db", "desktop.ini", ".nfs000000000a1b2c3d00000001")
+
+
+def test_files_of_the_system_do_not_count_and_are_not_removed(tmp_path):
+    add(tmp_path, [*SYSTEM, *(f"rounds/{name}" for name in SYSTEM)])
+    before = files(tmp_path)
+    check_own(tmp_path)
+    remove_run(tmp_path)
+    remove_lock(tmp_path)
+    assert files(tmp_path) == before
+    (tmp_path / "rounds" / "rounds").mkdir()
+    with pytest.raises(FileExistsError, match="it holds rounds, and no run"):
+        check_own(tmp_path)
+
+
 def test_a_long_list_is_cut(tmp_path):
     add(tmp_path, ["a", "b", "c", "d", "e"])
     with pytest.raises(FileExistsError, match="it holds a, b, c and 2 more, and no run"):

@@ -1,5 +1,6 @@
 import io
 import sys
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -23,7 +24,8 @@ def shown(monkeypatch):
         monkeypatch.setenv("TERM", "xterm")
         written = stream()
         monkeypatch.setattr(sys, "stderr", written)
-        with Display(5, enabled=enabled) as display:
+        with Display(5, enabled=enabled, done=1) as display:
+            display.begin()
             display.update(ROW)
         return written.getvalue()
 
@@ -43,9 +45,48 @@ def test_a_narrow_terminal_shows_the_first_parts_that_fit(shown):
     assert "ESS" not in text
 
 
-def test_nothing_is_shown_in_a_file_or_if_it_is_disabled(shown):
+def test_nothing_is_written_in_a_file_or_if_it_is_disabled(shown):
     assert shown(150, stream=io.StringIO) == ""
     assert shown(150, enabled=False) == ""
+
+
+def test_without_a_terminal_each_round_is_logged(shown, caplog):
+    caplog.set_level("INFO", "pliant")
+    shown(150, stream=io.StringIO)
+    assert caplog.messages == [
+        "round 2 of 5: compiling",
+        "round 2 of 5: 0 s left, bandwidth 0.25, ESS 1,234, simulations 4,000",
+    ]
+
+
+def test_nothing_is_logged_on_a_terminal_or_if_it_is_disabled(shown, caplog):
+    caplog.set_level("INFO", "pliant")
+    shown(150)
+    shown(150, enabled=False, stream=io.StringIO)
+    assert caplog.messages == []
+
+
+def test_what_takes_long_is_logged_now_and_then(caplog, monkeypatch):
+    caplog.set_level("INFO", "pliant")
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    monkeypatch.setattr("pliant.run.heartbeat._PERIOD", 0.05)
+    with Display(5, enabled=True, done=1, simulations=7200) as display:
+        display.simulating(10, 40, 2.0)
+        for _ in range(200):
+            if caplog.messages:
+                break
+            time.sleep(0.05)
+    text = "round 2 of 5: simulating 10 of 40, up to 60 min for 7,200; 0 s since the start"
+    assert caplog.messages[0] == text
+
+
+def test_the_pace_of_a_slow_simulator_gives_the_time_of_all_rounds(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "150")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", written := Terminal())
+    with Display(5, enabled=True, simulations=7200) as display:
+        display.simulating(10, 40, 2.0)
+    assert "simulating 10 of 40 · up to 60 min for 7,200" in written.getvalue()
 
 
 def test_the_first_round_does_not_count_for_the_time_left(monkeypatch):

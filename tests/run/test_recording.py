@@ -36,7 +36,7 @@ def simulator(calls):
 
 def test_draws_are_passed_on_and_failures_are_explained(simulator):
     seen = []
-    record = Record(SPACE, watch=lambda made, wanted: seen.append((made, wanted)))
+    record = Record(SPACE, watch=lambda made, wanted, pace: seen.append((made, wanted, pace)))
     recorded = RecordedSimulator(simulator, record)
     x, ok = recorded.simulate(KEYS, THETAS, 3)
     expected, usable = simulator.simulate(KEYS, THETAS, 3)
@@ -48,8 +48,9 @@ def test_draws_are_passed_on_and_failures_are_explained(simulator):
     assert failure.parameters == {"mu": float(THETAS["mu"][30])}
     assert "They lie mostly at mu above " in record.explanation()
     assert 0 < record.row["busy"] <= 1
-    assert seen[-1] == (120, 120)
-    assert seen == sorted(seen)
+    assert seen[-1][:2] == (120, 120)
+    assert [made for made, _, _ in seen] == sorted(made for made, _, _ in seen)
+    assert all(pace > 0 for _, _, pace in seen)
 
 
 def test_draws_of_the_ledger_are_not_made_again(simulator, calls, tmp_path):
@@ -57,10 +58,12 @@ def test_draws_of_the_ledger_are_not_made_again(simulator, calls, tmp_path):
     record.begin(Ledger(tmp_path))
     first = record.external(simulator, KEYS[:20], {"mu": THETAS["mu"][:20]}, 3)
     assert len(calls) == 20 * 3
-    again = Record(SPACE)
+    seen = []
+    again = Record(SPACE, watch=lambda made, wanted, pace: seen.append((made, pace)))
     again.begin(Ledger(tmp_path))
     x, ok = again.external(simulator, KEYS, THETAS, 3)
     assert len(calls) == 40 * 3
+    assert all((pace is None) == (made <= 20 * 3) for made, pace in seen)  # the ledger is no pace
     np.testing.assert_array_equal(x[:20], first[0])
     assert again.failures[0].draws == np.sum(~np.asarray(ok)) == 10 * 3
 

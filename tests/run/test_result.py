@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import json
+import warnings
 from typing import ClassVar
 
 import equinox as eqx
@@ -11,10 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import pytest
+from attacks.forged import forge, put
 from numpyro.distributions.transforms import OrderedTransform
 
 import pliant
-from pliant._files import read_arrays, read_json, write_arrays, write_json
+from pliant._files import read_arrays, write_arrays
 from pliant.densities.coupling import CouplingFlow
 from pliant.densities.gaussian import GaussianDensity
 from pliant.densities.mixture import MixtureDensity
@@ -118,6 +120,24 @@ def test_nothing_is_replaced_silently(tmp_path):
     result.save(tmp_path, overwrite=True)
 
 
+@pytest.mark.parametrize("name", ["result.json", "posterior.npz", "history.json"])
+def test_a_users_file_is_never_replaced(tmp_path, name):
+    (tmp_path / name).write_text('{"mine": 1}')
+    with pytest.raises(FileExistsError, match=f"{name} in it is not a file of Pliant"):
+        make().save(tmp_path, overwrite=True)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_text() == '{"mine": 1}'
+
+
+def test_a_result_may_lie_beside_a_users_files(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    make().save(tmp_path)
+    (tmp_path / "result.json").unlink()  # as if the next save had been killed
+    make().save(tmp_path)
+    assert pliant.load(tmp_path).message == make().message
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
 def test_without_a_round_there_is_nothing_to_save(tmp_path):
     result = make()
     prior = read_prior(PRIORS["dict"])
@@ -130,13 +150,16 @@ def test_without_a_round_there_is_nothing_to_save(tmp_path):
 
 
 @pytest.mark.parametrize("status", pliant.Status)
-def test_a_status_that_is_an_error_warns(status):
+def test_every_end_warns_but_successes_and_what_the_user_wanted(status):
     result = dataclasses.replace(make(), status=status, message="What happened.")
-    if status.is_error:
+    quiet = {"finished", "converged", "reached_tolerance", "interrupted", "stopped_by_callback"}
+    if status not in quiet:
         with pytest.warns(pliant.PliantWarning, match=rf"status {status}: What happened\.$"):
             assert warned(result) is result
     else:
-        assert warned(result) is result  # warnings are errors
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert warned(result) is result
     prior = read_prior(PRIORS["dict"])
     empty = dataclasses.replace(result, posterior=Posterior(prior.space, prior))
     if status == "interrupted":
@@ -194,24 +217,6 @@ def test_missing_and_damaged_files_are_named(tmp_path):
         pliant.load(tmp_path)
 
 
-def edit_json(path, change):
-    """Change the data of a file that keeps a valid checksum."""
-    data = read_json(path)
-    change(data)
-    write_json(path, data)
-
-
-def put(*names, value):
-    """A change of JSON data: the entry under ``names`` becomes ``value``."""
-
-    def change(data):
-        for name in names[:-1]:
-            data = data[name]
-        data[names[-1]] = value
-
-    return change
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -232,7 +237,7 @@ def put(*names, value):
     ],
 )
 def test_a_result_of_something_else_is_refused(saved, change):
-    edit_json(saved / "result.json", change)
+    forge(saved / "result.json", change)
     with pytest.raises(ValueError, match=r"result\.json"):
         pliant.load(saved)
 
@@ -304,7 +309,7 @@ def test_a_missing_part_is_named(saved, name):
 
 @pytest.mark.parametrize("rows", [3, "rows", [1, 2], [[1]], None])
 def test_a_history_of_something_else_is_refused(saved, rows):
-    edit_json(saved / "history.json", put("rounds", value=rows))
+    forge(saved / "history.json", put("rounds", value=rows))
     with pytest.raises(ValueError, match=r"history\.json.*one row per round"):
         pliant.load(saved)
 
@@ -327,7 +332,9 @@ def test_a_run_can_be_saved(tmp_path):
     problem = pliant.Problem(
         {"sd": dist.HalfNormal(1.0), "mu": dist.Normal(0, 1)}, simulator, np.zeros((5, 2))
     )
-    method = pliant.PLI(rounds=1, n_particles=100, n_draws=10, family=pliant.Gaussian())
+    method = pliant.PLI(
+        rounds=1, n_particles=100, n_draws=10, discrepancy=pliant.MMD(), family=pliant.Gaussian()
+    )
     result = pliant.infer(problem, method, progress=False)
     loaded = pliant.load(result.save(tmp_path / "a" / "run"))
     before, after = (r.posterior.sample(100) for r in (result, loaded))

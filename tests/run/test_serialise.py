@@ -25,10 +25,12 @@ from pliant.densities.gaussian import GaussianDensity
 from pliant.densities.mixture import MixtureDensity
 from pliant.densities.particles import particle_density
 from pliant.densities.spline_flow import FlowDensity
+from pliant.discrepancies.approach import Approach
 from pliant.discrepancies.draws import RoundDraws
 from pliant.discrepancies.ensemble import Ensemble
 from pliant.discrepancies.learned import LearnedState
 from pliant.discrepancies.measured import MeasuredState
+from pliant.discrepancies.memory import Memory
 from pliant.discrepancies.mmd import MMD
 from pliant.methods.abc.population import Population
 from pliant.methods.abc.rejection import Accepted
@@ -72,7 +74,10 @@ OPTIONS = {
     "sliced": lambda: pliant.PLI(discrepancy=pliant.SlicedWasserstein(n_projections=3, seed=4)),
     "energy": lambda: pliant.PLI(discrepancy=pliant.Energy(scale=[2.0])),
     "euclidean": lambda: pliant.PLI(discrepancy=pliant.Euclidean(), schedule=pliant.Fixed()),
-    "likelihood": lambda: pliant.PLI.accurate(schedule=pliant.EffectiveSampleSize(0.25)),
+    "likelihood": lambda: pliant.PLI(
+        discrepancy=pliant.LikelihoodKL(approach=None),
+        schedule=pliant.EffectiveSampleSize(0.25),
+    ),
     "ratio": lambda: pliant.PLI(discrepancy=pliant.RatioKL(embedding=pliant.Concatenation())),
     "rejection": lambda: pliant.RejectionABC(kernel=pliant.GaussianKernel(), quantile=0.5),
     "smc": lambda: pliant.SMCABC(tolerance=0.5, kernel=pliant.EpanechnikovKernel()),
@@ -84,16 +89,12 @@ OPTIONS = {
 }
 
 
-def shaped(build):
-    """What ``build`` returns, with other numbers: nothing is compiled."""
-    shapes, static = eqx.partition(eqx.filter_eval_shape(build), _is_shape)
+def filled(network):
+    """The network with other numbers, none of them zero."""
+    arrays, static = eqx.partition(network, eqx.is_array)
     rng = np.random.default_rng(0)
-    arrays = jax.tree.map(lambda s: jnp.asarray(rng.normal(size=s.shape), s.dtype), shapes)
+    arrays = jax.tree.map(lambda a: jnp.asarray(rng.normal(size=a.shape), a.dtype), arrays)
     return eqx.combine(arrays, static)
-
-
-def _is_shape(leaf):
-    return isinstance(leaf, jax.ShapeDtypeStruct)
 
 
 @functools.cache
@@ -104,7 +105,7 @@ def some_problem():
 
 def flow():
     size = {"dim": 2, "layers": 2, "bins": 3, "width": 4}
-    return FlowDensity(jnp.zeros(2), jnp.eye(2), shaped(lambda: CouplingFlow(KEY, **size)))
+    return FlowDensity(jnp.zeros(2), jnp.eye(2), filled(CouplingFlow(KEY, **size)))
 
 
 KEY = jax.random.key(1)
@@ -112,28 +113,35 @@ KEY = jax.random.key(1)
 
 def amortised(embedding):
     size = {"dim": 2, "layers": 2, "bins": 3, "width": 4}
-    conditional = shaped(lambda: ConditionalFlow(KEY, condition_dim=embedding.features, **size))
-    network = shaped(lambda: embedding.build(KEY, (5, 2)))
+    conditional = filled(ConditionalFlow(KEY, condition_dim=embedding.features, **size))
+    network = filled(embedding.build(KEY, (5, 2)))
     return AmortisedDensity(conditional, network, SQUASH, jnp.ones((5, 2)))
 
 
 def learned(discrepancy):
-    network = shaped(lambda: discrepancy.untrained(KEY, some_problem(), 4))
+    network = filled(discrepancy.untrained(KEY, some_problem(), 4, None))
     draws = RoundDraws(
         np.ones((3, 4), np.float32), np.ones((3, 4, 2), np.float32), np.ones((3, 4), bool)
     )
+    counts = np.array([True, False])
     ensemble = Ensemble(
         squash=SQUASH,
         theta_squash=SQUASH,
-        counts=np.array([True, False]),
-        draws=(draws, draws),
+        counts=counts,
         standardise=Standardise(jnp.zeros(4), jnp.ones(4)),
         networks=(network, network),
         shares=np.array([0.7, 0.3]),
-        agreeing_rounds=1.4,
+        relevance=np.array([1.0, 0.4]),
     )
-    state = LearnedState(ensemble, broader=GAUSSIAN)
+    memory = Memory(SQUASH, counts, (draws, draws))
+    state = LearnedState(memory, ensemble, broader=GAUSSIAN)
     return PLIState(state, None, 0.1, flow(), tempering=full_tempering(0.1, 0.1), noisy=True)
+
+
+def approaching():
+    memory = Memory(SQUASH, np.array([True, False]), ())
+    state = LearnedState(memory, approach=Approach(ready(MMD()), 0.1, rounds=2))
+    return PLIState(state, None, 0.1, approaching=True)
 
 
 def measured(discrepancy, **options):
@@ -163,6 +171,7 @@ VALUES = {
     ),
     "apt-concatenation": lambda: APTState(amortised(pliant.Concatenation()), ()),
     "likelihood": lambda: learned(pliant.LikelihoodKL()),
+    "approach": approaching,
     "ratio": lambda: learned(pliant.RatioKL(embedding=pliant.Concatenation())),
     "mmd": lambda: measured(MMD(), tempering=Tempering(0.5, float("inf"), level=0.0)),
     "random-features": lambda: measured(pliant.RandomFeatureMMD().for_sizes(5, 5)),
@@ -231,6 +240,7 @@ def test_a_partition_and_earlier_rounds_survive(tmp_path):
     prior = {"mu": dist.Normal(0, 1)}
     problem = pliant.Problem(prior, lambda key, t: t["mu"] + jax.random.normal(key, (2,)), NUMBERS)
     size = {"rounds": 2, "n_particles": 30, "n_draws": 5, "family": pliant.Gaussian()}
+    size |= {"discrepancy": pliant.MMD()}
     for option in ({"partition": pliant.PartitionFunction(3)}, {"reuse": 1}):
         method = pliant.PLI(noise_limit=None, **size, **option)
         state, _ = method.init(jax.random.key(0), problem)

@@ -21,7 +21,10 @@ from pliant.weighting.schedules.base import AbstractSchedule
 
 OBSERVED = np.asarray(2 + jax.random.normal(jax.random.key(0), (30, 2)))
 PRIOR = {"mu": dist.Normal(0, 5), "sigma": dist.LogNormal(0, 1)}
-METHOD = pliant.PLI(rounds=4, n_particles=100, n_draws=10, family=pliant.Gaussian())
+# All its rounds are too few for its target, so that complete runs end as cut short.
+METHOD = pliant.PLI(
+    rounds=4, n_particles=100, n_draws=10, discrepancy=pliant.MMD(), family=pliant.Gaussian()
+)
 
 
 def simulator(key, theta):
@@ -185,7 +188,7 @@ def test_a_second_process_is_refused(problem, run):
     holder.kill()
     holder.wait()
     holder.stdout.close()
-    assert pliant.resume(run, problem).status == "finished"
+    assert pliant.resume(run, problem).status == "cut_short"
 
 
 def test_a_larger_budget_goes_on(problem, finished, tmp_path):
@@ -193,7 +196,7 @@ def test_a_larger_budget_goes_on(problem, finished, tmp_path):
     assert short.status == "out_of_simulations"
     assert "2,000 of 2,500 simulations" in short.message
     longer = pliant.resume(tmp_path / "run", problem, max_simulations=10_000)
-    assert longer.status == "finished"
+    assert longer.status == "cut_short"
     np.testing.assert_array_equal(
         longer.posterior.sample(9)["mu"], finished[1].posterior.sample(9)["mu"]
     )
@@ -276,7 +279,7 @@ def test_a_users_function_is_refused_before_the_first_simulation(tmp_path):
         pliant.infer(counted(calls), method, folder=tmp_path / "run")
     assert not calls
     assert not (tmp_path / "run").exists()
-    assert pliant.infer(counted(calls), method).status == "finished"  # without a folder it runs
+    assert pliant.infer(counted(calls), method).status == "cut_short"  # without a folder it runs
 
 
 def test_the_store_is_closed_when_a_run_raises(problem, tmp_path):

@@ -11,7 +11,14 @@ pytestmark = pytest.mark.training
 
 PRIOR = {"mu": dist.Normal(0, 5), "sigma": dist.LogNormal(0, 1)}
 OBSERVED = np.asarray(2 + jax.random.normal(jax.random.key(0), (30, 2)))
-METHOD = pliant.PLI(rounds=2, n_particles=40, n_draws=5, family=pliant.Gaussian(), noise_limit=None)
+METHOD = pliant.PLI(
+    rounds=2,
+    n_particles=40,
+    n_draws=5,
+    discrepancy=pliant.MMD(),
+    family=pliant.Gaussian(),
+    noise_limit=None,
+)
 BOX_MULLER = """
 function normal() { return sqrt(-2 * log(1 - rand())) * cos(6.283185307179586 * rand()) }
 BEGIN { srand(seed); rand(); print mu + sigma * normal() "," mu + sigma * normal() }

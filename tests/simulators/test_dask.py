@@ -21,7 +21,9 @@ from pliant._files import read_arrays
 pytestmark = pytest.mark.training
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers need not import JAX
-METHOD = pliant.PLI(rounds=2, n_particles=100, n_draws=10, family=pliant.Gaussian())
+METHOD = pliant.PLI(
+    rounds=2, n_particles=100, n_draws=10, discrepancy=pliant.MMD(), family=pliant.Gaussian()
+)
 
 
 def model(rng, theta):
@@ -68,7 +70,7 @@ def test_a_cluster_gives_the_serial_posterior_though_a_worker_dies(client):
     with killing(client, after=0.4) as killed:
         disturbed = pliant.infer(spread, METHOD)
     assert killed
-    assert disturbed.status == serial.status == "finished"
+    assert disturbed.status == serial.status in ("finished", "cut_short")
     np.testing.assert_array_equal(
         disturbed.posterior.sample(100)["mu"], serial.posterior.sample(100)["mu"]
     )

@@ -198,7 +198,9 @@ def test_a_simulator_that_fails_everywhere_ends_the_run_soon():
         pliant.PythonSimulator(broken),
         np.random.default_rng(0).normal(size=(30, 2)),
     )
-    method = pliant.PLI(rounds=2, n_particles=150, n_draws=10, family=pliant.Gaussian())
+    method = pliant.PLI(
+        rounds=2, n_particles=150, n_draws=10, discrepancy=pliant.MMD(), family=pliant.Gaussian()
+    )
     with pytest.warns(pliant.PliantWarning, match="failed"):
         result = pliant.infer(problem, method)
     assert result.status == "failed"

@@ -10,6 +10,8 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from pliant.cli.printable import printable
+
 _OPTIONS = (
     "n_obs|n_particles|n_samples|n_draws|rounds|seed|beta|epsilon|max_simulations|max_seconds"
 )
@@ -88,5 +90,5 @@ def first_line(error: BaseException) -> str:
 
 
 def _fail(text: str, code: int = 2) -> NoReturn:
-    typer.echo(f"pliant: {' '.join(text.split())}", err=True)
+    typer.echo(f"pliant: {printable(' '.join(text.split()))}", err=True)
     sys.exit(code)

@@ -1,5 +1,6 @@
 """What the command line writes beside a result: how it was made, samples and pictures."""
 
+import logging
 import os
 import platform
 import shlex
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from pliant.cli.target import Target
     from pliant.methods.base import AbstractMethod
     from pliant.run.result import Result
+
+logger = logging.getLogger("pliant")
 
 N_SAMPLES = 10_000
 
@@ -72,9 +75,12 @@ def write_run(folder: Path, result: "Result", target: "Target") -> dict[str, Any
     limit = getattr(method, "noise_limit", None)
     history = plot_history(result.history, epsilon=epsilon, noise_limit=limit)
     _write_figure(folder / layout.HISTORY_FIGURE, history)
+    if target.reference is not None:
+        logger.info("drawing samples of the exact posterior")
     reference = target.reference() if target.reference is not None else None
     truth = None if target.truth is None else named(target.truth)
-    pairs = plot_pairs(samples, truth=truth, reference=reference)
+    exact = {"reference": reference, "reference_name": "exact posterior"}
+    pairs = plot_pairs(samples, truth=truth, **exact)
     _write_figure(folder / layout.PAIRS_FIGURE, pairs)
     return samples
 

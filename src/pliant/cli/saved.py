@@ -6,13 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from pliant.cli.errors import UserError
 from pliant.cli.run_folder import N_SAMPLES, changed_options
-from pliant.problem.samples import named
+from pliant.problem.samples import as_row, as_table, named
 from pliant.run import folder as layout
 
 if TYPE_CHECKING:
     from pliant.methods.status import Status
     from pliant.run.failures import Failure
     from pliant.run.history import History
+
+_RESULT = {"status": str, "message": str, "check": None, "seed": int, "method": dict}
+_RESULT |= {"failures": list}
+_FAILURE = {"kind": str, "draws": int, "message": str, "parameters": dict}
+_CONFIG = {"target": str, "n_obs": int, "changed": dict, "truth": dict}
 
 
 @dataclass(frozen=True)
@@ -47,9 +52,12 @@ def read_run(folder: Path) -> SavedRun:
         data = read_json(folder / layout.RESULT)
         layout.check_format(folder / layout.RESULT, data)
         history = read_history(folder)
+        _check_result(folder / layout.RESULT, data)
         if (folder / layout.CONFIG).is_file() and (folder / layout.SAMPLES).is_file():
             config = read_json(folder / layout.CONFIG)
+            layout.check_fields(folder / layout.CONFIG, config, _CONFIG)
             changed, samples = config["changed"], read_arrays(folder / layout.SAMPLES)
+            _check_samples(folder, samples, config["truth"])
         else:
             from pliant.run.result import load
 
@@ -65,12 +73,28 @@ def read_run(folder: Path) -> SavedRun:
             changed=changed,
             history=history,
             samples=samples,
-            failures=[Failure(**failure) for failure in data["failures"]],
+            failures=[Failure(*(one[n] for n in Failure._fields)) for one in data["failures"]],
             config=config,
         )
     except FileNotFoundError as error:
         if error.filename is None:  # its message names the file
             raise
         raise UserError(f"{folder}: {Path(error.filename).name} is missing.") from error
-    except (KeyError, TypeError) as error:
-        raise UserError(f"{folder}: damaged, or not written by Pliant ({error!r}).") from error
+
+
+def _check_result(path: Path, data: dict[str, Any]) -> None:
+    """Refuse what cannot be printed, by a ``ValueError`` that names the file."""
+    layout.check_fields(path, data, _RESULT)
+    layout.check_fields(path, data["method"], {"class": str})
+    for failure in data["failures"]:
+        layout.check_fields(path, failure if isinstance(failure, dict) else {}, _FAILURE)
+
+
+def _check_samples(folder: Path, samples: dict[str, Any], truth: dict[str, Any]) -> None:
+    try:
+        names, _ = as_table(samples)
+        if truth and len(as_row(truth, list(samples))) != len(names):
+            raise ValueError(f"the truth in {layout.CONFIG} is of other parameters")
+    except (ValueError, TypeError) as error:
+        path = folder / layout.SAMPLES
+        raise ValueError(f"{path}: damaged, or not written by Pliant: {error}") from error

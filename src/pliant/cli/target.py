@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from pliant.cli.choices import closest
 from pliant.cli.errors import UserError
-from pliant.cli.trust import digest, is_own, signature
-from pliant.run.folder import CONFIG, check_format
+from pliant.cli.trust import changed_neighbour, digest, is_own, neighbours, signature
+from pliant.run.folder import CONFIG, check_fields, check_format
 
 if TYPE_CHECKING:
     from pliant.problem.problem import Problem
@@ -32,8 +32,8 @@ class Target:
     truth: Any = None
     reference: Callable[[], Any] | None = None
     """Draws samples of the exact posterior."""
-    file: dict[str, str] | None = None
-    """Path and SHA-256 of a user's file, with the user's signature of them."""
+    file: dict[str, Any] | None = None
+    """Path and SHA-256 of a user's file and of its neighbours, with the user's signature."""
     task: "AbstractTask | None" = None
     """The task, if it is a built-in one."""
 
@@ -73,8 +73,7 @@ def read_config(folder: Path) -> dict[str, Any]:
         )
     config = read_json(folder / CONFIG)
     check_format(folder / CONFIG, config)
-    if not {"target", "file", "n_obs", "seed"} <= set(config):
-        raise UserError(f"{folder}: {CONFIG} is damaged, or not written by Pliant.")
+    check_fields(folder / CONFIG, config, {"target": str, "n_obs": int, "seed": int})
     return config
 
 
@@ -83,8 +82,8 @@ def read_target_again(config: dict[str, Any], problem: str | None = None) -> Tar
 
     A run folder may come from a stranger, so a file is executed only in two cases. Either the user
     names it (``problem``, as ``FILE.py:NAME``), whatever it holds; or it is the recorded one, with
-    the recorded digest, and the record is signed by this user (see ``trust``). The digest and the
-    signature are checked before anything in the file is executed.
+    the recorded digests of itself and of its neighbours, and the record is signed by this user (see
+    ``trust``). All of this is checked before anything in the file is executed.
     """
     text = config["target"]
     if not is_file(text):
@@ -95,12 +94,14 @@ def read_target_again(config: dict[str, Any], problem: str | None = None) -> Tar
         if not is_file(problem):
             raise UserError(f"--problem: expected FILE.py:NAME, got {problem!r}.")
         return read_target(problem, None, config["seed"])
-    file, name = config["file"], text.rpartition(":")[2]
+    file, name = config.get("file"), text.rpartition(":")[2]
     if not isinstance(file, dict) or not {"path", "sha256"} <= set(file):
         raise UserError(f"{CONFIG} is damaged, or not written by Pliant: it names no file.")
-    path, sha256 = str(file["path"]), str(file["sha256"])
+    path, sha256, modules = str(file["path"]), str(file["sha256"]), file.get("modules", {})
     remedy = f"To use it, add --problem {path}:{name}"
-    if not is_own(path, sha256, name, str(file.get("signature", ""))):
+    if not isinstance(modules, dict) or not is_own(
+        path, sha256, name, modules, str(file.get("signature", ""))
+    ):
         raise UserError(
             f"{path} is not executed, because no run of yours recorded it: the folder comes from "
             f"another user or machine, or {CONFIG} was edited. If you trust the file: {remedy}"
@@ -108,13 +109,20 @@ def read_target_again(config: dict[str, Any], problem: str | None = None) -> Tar
     content = _content(Path(path))
     if digest(content) != sha256:
         raise UserError(f"{path} has changed since the run and is not executed. {remedy}")
+    if (changed := changed_neighbour(Path(path), modules)) is not None:
+        raise UserError(
+            f"{changed}, a module that {path} imports, has changed since the run, so neither is "
+            f"executed. {remedy}"
+        )
     return _read_file(f"{path}:{name}", Path(path), name, content)
 
 
 def has_changed(target: Target, config: dict[str, Any]) -> bool:
-    """Whether the user's file has changed since the run."""
-    recorded = config["file"] or {}
-    return target.file is not None and target.file["sha256"] != recorded.get("sha256")
+    """Whether the user's file, or a neighbour that it imports, has changed since the run."""
+    recorded, now = config.get("file") or {}, target.file
+    return now is not None and any(
+        now.get(part) != recorded.get(part) for part in ("sha256", "modules")
+    )
 
 
 def _split(text: str) -> tuple[Path, str]:
@@ -164,9 +172,12 @@ def _read_file(text: str, path: Path, name: str, content: bytes) -> Target:
             f"{path}: expected {name} to be a pliant.Problem, or a function without arguments that "
             f"returns one, got {type(value).__name__}."
         )
-    where, sha256 = str(path.resolve()), digest(content)
-    signed = signature(where, sha256, name)
-    return Target(text, value, file={"path": where, "sha256": sha256, "signature": signed})
+    where, sha256, modules = str(path.resolve()), digest(content), neighbours(path)
+    record: dict[str, Any] = {"path": where, "sha256": sha256}
+    if modules:
+        record["modules"] = modules
+    record["signature"] = signature(where, sha256, name, modules)
+    return Target(text, value, file=record)
 
 
 def _execute(path: Path, content: bytes) -> Any:

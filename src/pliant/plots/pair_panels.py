@@ -10,7 +10,16 @@ from matplotlib.figure import Figure, SubFigure
 
 from pliant.plots.density import Limits, smooth_curve
 from pliant.plots.regions import axis_limits, draw_regions
-from pliant.plots.style import BLACK, bare, corner, label_corner, new_figure, short_ticks, tint
+from pliant.plots.style import (
+    BLACK,
+    bare,
+    corner,
+    label_corner,
+    new_figure,
+    readable,
+    short_ticks,
+    tint,
+)
 from pliant.problem.samples import as_row, as_table
 
 _ACROSS = 2
@@ -60,7 +69,7 @@ def plot_pair_panels(
     figure = new_figure(width, width / _ACROSS * down + 0.2)
     parts = figure.subfigures(down, _ACROSS, squeeze=False)
     for part, panel, table in zip(parts.flat, panels, values, strict=False):
-        part.suptitle(panel.title, fontsize=8, color=panel.colour, fontweight="bold")
+        part.suptitle(readable(panel.title), fontsize=8, color=panel.colour, fontweight="bold")
         _draw(part, [symbol(label) for label in labels], table, panel.colour, limits, true)
     if title is not None:
         figure.suptitle(title, fontsize=8)

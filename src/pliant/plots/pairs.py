@@ -21,12 +21,14 @@ from pliant.plots.style import (
     corner,
     label_corner,
     new_figure,
+    readable,
     short_ticks,
     tint,
 )
 from pliant.problem.samples import as_table
 
 _MOST_COLUMNS = 12
+_LONGEST_TITLE = 100  # characters
 _HIGHEST = 5  # a peak is cut at this multiple of the other one, to keep both visible
 
 
@@ -35,6 +37,7 @@ def plot_pairs(
     *,
     truth: Any = None,
     reference: Any = None,
+    reference_name: str = "reference",
     names: Sequence[str] | None = None,
     title: str | None = None,
 ) -> Figure:
@@ -47,6 +50,7 @@ def plot_pairs(
             Samples that are not finite are left out; the title states their number.
         truth: The true parameters in the same form, without the axis of samples.
         reference: Samples to compare with, such as those of the exact posterior.
+        reference_name: What the legend calls them.
         names: The parameters to draw, in this order; all by default. A vector gives one column
             per entry.
         title: A line above the plot.
@@ -64,7 +68,7 @@ def plot_pairs(
         exact = _matching("reference", reference, order, labels)
     if truth is not None:
         true = _matching("truth", _with_axis(truth), order, labels)[0]
-    notes = [] if title is None else [title]
+    notes = [] if title is None else [readable(title, longest=_LONGEST_TITLE)]
     if len(labels) > _MOST_COLUMNS:
         notes.append(f"the first {_MOST_COLUMNS} of {len(labels)} parameters")
     finite = np.all(np.isfinite(posterior), axis=1)
@@ -72,13 +76,15 @@ def plot_pairs(
         notes.append(f"{np.sum(~finite):,} of {finite.size:,} samples are not finite and left out")
     if not np.any(finite):
         raise ValueError("samples: none of them is finite, so there is nothing to draw.")
-    return _draw(labels[:_MOST_COLUMNS], _PairData(posterior[finite], exact, true), notes)
+    data = _PairData(posterior[finite], exact, true, readable(reference_name))
+    return _draw(labels[:_MOST_COLUMNS], data, notes)
 
 
 class _PairData(NamedTuple):
     posterior: Float[np.ndarray, "n columns"]
     reference: Float[np.ndarray, "m columns"] | None
     truth: Float[np.ndarray, " columns"] | None
+    reference_name: str
 
 
 def _read(role: str, samples: Any, order: Sequence[str] | None) -> tuple[list[str], np.ndarray]:
@@ -160,7 +166,7 @@ def _legend(figure: Figure, corner: Axes, data: _PairData) -> None:
     if len(figure.axes) == 1:
         handles = [Patch(color=tint(BLUE, 0.35), label="posterior")]
     if data.reference is not None:
-        handles.append(Line2D([], [], color=VERMILLION, linewidth=1, label="reference"))
+        handles.append(Line2D([], [], color=VERMILLION, linewidth=1, label=data.reference_name))
     if data.truth is not None:
         style: dict[str, Any] = {"color": BLACK, "linewidth": 0.8, "linestyle": (0, (4, 2))}
         if len(figure.axes) > 1:

@@ -1,5 +1,6 @@
 """What all plots share: colours for all kinds of colour vision, figures, axes and ticks."""
 
+import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.mathtext import MathTextParser
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 # Okabe and Ito's palette
@@ -19,6 +21,8 @@ Ticks = Callable[[float, float], tuple[list[float], list[str]]]
 """Numbers between two others, and how they are written."""
 
 _MINUS = "\N{MINUS SIGN}"
+_LONGEST_FORMULA = 80  # characters
+_MATHTEXT = MathTextParser("path")
 _PLAIN = (1e-3, 1e4)  # sizes that are written without a power of ten
 
 
@@ -34,6 +38,20 @@ def _number(x: float) -> str:
 
 
 NUMBERS = FuncFormatter(lambda x, _: _number(x))
+
+
+def readable(text: str, *, longest: int = 24) -> str:
+    """A user's name as the text of a figure: cut if it is long, and literal if it is no mathtext.
+
+    Matplotlib reads what stands between two dollar signs as a formula, and raises while it draws
+    if it is none.
+    """
+    if "$" in text and len(text) <= _LONGEST_FORMULA:
+        with contextlib.suppress(ValueError):
+            _MATHTEXT.parse(text)
+            return text
+    short = text if len(text) <= longest else f"{text[: longest - 1]}\N{HORIZONTAL ELLIPSIS}"
+    return short.replace("$", r"\$")
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -76,7 +94,7 @@ def label_corner(
     last = row == len(labels) - 1
     axes.set_xticks(ticks, texts if last else [""] * len(ticks))
     if last:
-        axes.set_xlabel(labels[column], **style)
+        axes.set_xlabel(readable(labels[column]), **style)
         axes.tick_params(axis="x", labelrotation=45)
     if row == column:  # the height of a marginal has no meaning
         axes.set_yticks([])
@@ -85,7 +103,7 @@ def label_corner(
     ticks, texts = find_ticks(*axes.get_ylim())
     axes.set_yticks(ticks, texts if column == 0 else [""] * len(ticks))
     if column == 0:
-        axes.set_ylabel(labels[row], **style)
+        axes.set_ylabel(readable(labels[row]), **style)
 
 
 def short_ticks(low: float, high: float, *, most: int) -> tuple[list[float], list[str]]:

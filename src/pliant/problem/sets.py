@@ -11,12 +11,14 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Key, PyTree
+from jaxtyping import Array, Bool, Float, Key
 
 from pliant.problem.problem import Problem
 from pliant.problem.space import constrain_all
 
 _DRAW_BYTES, _NUMBER_BYTES = 80, 16  # measured peaks of a chunk: per draw, and per number of it
+_FLOAT_BYTES = 4
+_PARTICLE_BYTES, _ENTRY_BYTES = 320, 48  # measured peaks of SMCABC: a particle, an entry of it
 _ENOUGH = 20  # parameters whose draws do not coincide by chance
 _CHUNK_NUMBERS = 2**23  # simulated numbers held at a time: 32 MiB
 
@@ -26,7 +28,6 @@ class Chunk(NamedTuple):
 
     start: int
     rows: int
-    thetas: PyTree
     x: Float[Array, "size M *event"]
     ok: Bool[Array, "size M"]
 
@@ -48,10 +49,7 @@ def simulate_chunks(
         ValueError: If a chunk would take more than a quarter of the machine's memory.
     """
     n = len(z)
-    features = max(1, math.prod(problem.event_shape))
-    size = min(n, chunk_size or max(1, _CHUNK_NUMBERS // (n_draws * features)))
-    chunk = "one parameter" if size == 1 else f"a chunk of {size} parameters"
-    _check_memory(size * n_draws * (_DRAW_BYTES + _NUMBER_BYTES * features), n_draws, chunk)
+    size = check_chunks(problem, n, n_draws, chunk_size=chunk_size)
     keys = jax.vmap(lambda index: jax.random.fold_in(key, index))(jnp.arange(n))
     for start in range(0, n, size):
         rows = jnp.minimum(jnp.arange(start, start + size), n - 1)  # the last chunk is padded
@@ -67,17 +65,107 @@ def simulate_chunks(
             )
         if start == 0:
             _check_noise(np.asarray(x)[:count], np.asarray(ok)[:count])
-        yield Chunk(start, count, thetas, x, ok)
+        yield Chunk(start, count, x, ok)
 
 
-def _check_memory(needed: int, n_draws: int, what: str) -> None:
+def chunks_of(
+    x: Float[np.ndarray, "K M *event"], ok: Bool[np.ndarray, "K M"], size: int
+) -> Iterator[Chunk]:
+    """Sets that have been simulated already, in chunks."""
+    n = len(ok)
+    for start in range(0, n, size):
+        rows = np.minimum(np.arange(start, start + size), n - 1)  # the last chunk is padded
+        yield Chunk(start, min(size, n - start), jnp.asarray(x[rows]), jnp.asarray(ok[rows]))
+
+
+def check_chunks(
+    problem: Problem,
+    n: int,
+    n_draws: int,
+    *,
+    chunk_size: int | None = None,
+    numbers_per_draw: float = 0,
+) -> int:
+    """How many of ``n`` parameters are simulated at a time. Nothing is simulated.
+
+    Args:
+        problem: With the shape of a draw.
+        n: Parameters.
+        n_draws: Draws for each of them.
+        chunk_size: The size that a user wants.
+        numbers_per_draw: What else is held for each draw of one parameter.
+
+    Raises:
+        ValueError: If the parameters or a chunk would take more than a quarter of the machine's
+            memory.
+    """
+    check_particles(problem, n)
+    features = max(1, math.prod(problem.event_shape))
+    bytes_per_draw = _DRAW_BYTES + _NUMBER_BYTES * features
+    most = min(_CHUNK_NUMBERS / features, machine_memory() / 8 / bytes_per_draw) // n_draws
+    least = min(n, chunk_size or 1)
+    needed = least * bytes_per_draw + _FLOAT_BYTES * numbers_per_draw
+    chunk = "one parameter" if least == 1 else f"a chunk of {least} parameters"
+    _check_memory("n_draws", f"{n_draws:,} draws for {chunk}", n_draws, needed)
+    return least if chunk_size else min(n, max(1, int(most)))
+
+
+def check_sets(problem: Problem, n: int, n_draws: int, *, limited: str = "n_draws") -> None:
+    """Refuse sets that ``simulate_sets`` could not hold. Nothing is simulated.
+
+    Args:
+        problem: With the shape of a draw.
+        n: Parameters.
+        n_draws: Draws for each of them.
+        limited: The option that a user can lower: ``n_draws`` or ``n_particles``.
+
+    Raises:
+        ValueError: If they would take more than a quarter of the machine's memory.
+    """
+    check_particles(problem, n)
+    features = max(1, math.prod(problem.event_shape))
+    if n * features * _FLOAT_BYTES > machine_memory() / 4:  # not even one draw for each
+        limited = "n_particles"
+    options = {"n_draws": n_draws, "n_particles": n}
+    needed = n * n_draws * features * _FLOAT_BYTES / options[limited]
+    what = f"{n_draws:,} draws for each of {n:,} parameters"
+    _check_memory(limited, what, options[limited], needed)
+
+
+def check_particles(
+    problem: Problem, n: int, *, limited: str = "n_particles", value: int | None = None
+) -> None:
+    """Refuse more parameters than the memory can hold, without any draws. Nothing is simulated.
+
+    Args:
+        problem: With the dimension of a parameter.
+        n: Parameters.
+        limited: The option that a user can lower, to which ``n`` is proportional.
+        value: Of that option; None for ``n``.
+
+    Raises:
+        ValueError: If they would take more than a quarter of the machine's memory.
+    """
+    value = n if value is None else value
+    needed = n * (_PARTICLE_BYTES + _ENTRY_BYTES * problem.prior.dim)
+    _check_memory(limited, f"{n:,} particles", value, needed / value)
+
+
+def _check_memory(option: str, what: str, value: int, bytes_each: float) -> None:
+    """Compare ``value`` times ``bytes_each`` with the memory; both follow from one option."""
     memory = machine_memory()
-    if needed > memory / 4:
+    if value * bytes_each > memory / 4:
         raise ValueError(
-            f"n_draws: {n_draws:,} draws for {what} take about {needed / 2**30:.3g} GiB, "
-            f"more than a quarter of this machine's memory ({memory / 2**30:.3g} GiB). Use fewer "
-            "draws."
+            f"{option}: {what} take about {value * bytes_each / 2**30:.3g} GiB, more than a "
+            f"quarter of this machine's memory ({memory / 2**30:.3g} GiB). Use {option} of "
+            f"{_rounded_down(memory / 4 / bytes_each):,} at most."
         )
+
+
+def _rounded_down(x: float) -> int:
+    """``x`` with its first two digits."""
+    unit = 10 ** max(0, math.floor(math.log10(max(x, 1))) - 1)
+    return int(x // unit) * unit
 
 
 def machine_memory() -> float:
@@ -113,8 +201,7 @@ def simulate_sets(
     Raises:
         ValueError: If they would take more than a quarter of the machine's memory.
     """
-    numbers = n_draws * max(1, math.prod(problem.event_shape))
-    _check_memory(len(z) * numbers * np.dtype(np.float32).itemsize, n_draws, f"{len(z)} parameters")
+    check_sets(problem, len(z), n_draws)
     chunks = list(simulate_chunks(key, problem, z, n_draws))
     x = np.concatenate([np.asarray(chunk.x)[: chunk.rows] for chunk in chunks])
     return x, np.concatenate([np.asarray(chunk.ok)[: chunk.rows] for chunk in chunks])

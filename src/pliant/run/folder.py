@@ -3,8 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-FORMAT = 3
+FORMAT = 4
 """The version of the format of all these files."""
+
+_BEFORE_RELEASE = (1, 2, 3)  # formats that only development versions wrote
 
 RUN, ROUNDS, SIMULATIONS = "run.json", "rounds", "simulations"
 RESULT, POSTERIOR, HISTORY = "result.json", "posterior.npz", "history.json"
@@ -66,8 +68,31 @@ def holds_result(folder: Path) -> bool:
 
 def check_format(path: Path, data: dict[str, Any]) -> None:
     """Refuse a file that another version of Pliant wrote, by a ``ValueError``."""
-    if data.get("format") != FORMAT:
-        raise ValueError(
-            f"{path}: its format is {data.get('format')!r}, and this version of Pliant reads "
-            f"format {FORMAT}. Read it with the version that wrote it."
-        )
+    found = data.get("format")
+    if found == FORMAT:
+        return
+    early = found in _BEFORE_RELEASE
+    writer = "the development version, from before 0.1.0, that" if early else "the version that"
+    raise ValueError(
+        f"{path}: its format is {found!r}, and this version of Pliant reads format {FORMAT}. "
+        f"Read it with {writer} wrote it."
+    )
+
+
+def check_fields(path: Path, data: dict[str, Any], kinds: dict[str, type | None]) -> None:
+    """Refuse a file some of whose fields have another type, by a ``ValueError``.
+
+    Args:
+        path: The file.
+        data: What it holds.
+        kinds: The types of fields that have to be there; None for text that may be absent.
+    """
+    for name, kind in kinds.items():
+        if name not in data:
+            raise ValueError(f"{path}: damaged, or not written by Pliant: it has no {name!r}.")
+        value = data[name]
+        if not isinstance(value, str | None if kind is None else kind):
+            raise ValueError(
+                f"{path}: damaged, or not written by Pliant: {name!r} is of the type "
+                f"{type(value).__name__}."
+            )

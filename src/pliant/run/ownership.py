@@ -4,13 +4,15 @@ This module imports nothing heavy.
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from pliant.run import folder as layout
 
 _BEGUN = (layout.RUN, layout.CONFIG, layout.SETTINGS)  # written into a folder that a run may use
 _SAVED = (layout.RESULT, layout.POSTERIOR, layout.HISTORY)  # ``Result.save`` writes them anywhere
+_SYSTEM = (".DS_Store", "Thumbs.db", "desktop.ini")  # files of file managers
 _SHOWN = 3  # names in a message
 
 
@@ -30,12 +32,30 @@ def check_own(folder: Path) -> None:
         )
 
 
+def check_saved(folder: Path) -> None:
+    """Refuse a folder in which a result would replace files that are not Pliant's.
+
+    Raises:
+        FileExistsError: If there is such a file.
+    """
+    if any(is_own(folder / name) for name in _BEGUN):
+        return
+    saved = is_own(folder / layout.RESULT)  # then a damaged file of arrays is Pliant's too
+    for name in _SAVED:
+        path = folder / name
+        if path.exists() and not is_own(path) and not (saved and path.suffix == ".npz"):
+            raise FileExistsError(
+                f"{folder}: {name} in it is not a file of Pliant, or is damaged. Choose another "
+                "folder, or move the file."
+            )
+
+
 def is_own(path: Path) -> bool:
-    """Whether Pliant wrote this JSON file, and nobody edited it."""
-    from pliant._files import read_json
+    """Whether Pliant wrote this file of JSON or arrays, and nobody edited it."""
+    from pliant._files import read_arrays, read_json
 
     try:
-        return bool(read_json(path))
+        return bool(read_json(path) if path.suffix == ".json" else read_arrays(path))
     except (OSError, ValueError):
         return False
 
@@ -43,15 +63,9 @@ def is_own(path: Path) -> bool:
 def remove_run(folder: Path) -> None:
     """Remove all files that a run wrote, except for its lock, and nothing else."""
     for ledger in _ledgers(folder):
-        for number, path in layout.numbered(ledger).items():
-            if path == layout.ledger_file(ledger, number):
-                path.unlink(missing_ok=True)
-        _remove_empty(ledger)
+        _remove_numbered(ledger, partial(layout.ledger_file, ledger))
     _remove_empty(folder / layout.SIMULATIONS)
-    for index, path in layout.numbered(folder / layout.ROUNDS).items():
-        if path == layout.round_file(folder, index):
-            path.unlink(missing_ok=True)
-    _remove_empty(folder / layout.ROUNDS)
+    _remove_numbered(folder / layout.ROUNDS, partial(layout.round_file, folder))
     files = set(layout.CONTENTS) - {layout.ROUNDS, layout.SIMULATIONS, *_BEGUN}
     for name in (*sorted(files), layout.RUN, layout.CONFIG):  # what says whose it is comes last
         if not name.endswith(".json") or is_own(folder / name):
@@ -60,9 +74,7 @@ def remove_run(folder: Path) -> None:
 
 def remove_checkpoints(folder: Path) -> None:
     """Remove the plan and the states, which a finished run no longer needs, and the lock."""
-    for index, path in layout.numbered(folder / layout.ROUNDS).items():
-        if path == layout.round_file(folder, index):
-            path.unlink(missing_ok=True)
+    _remove_numbered(folder / layout.ROUNDS, partial(layout.round_file, folder))
     (folder / layout.RUN).unlink(missing_ok=True)
     remove_lock(folder)
 
@@ -76,14 +88,11 @@ def remove_lock(folder: Path) -> None:
 
 def remove_snapshots(folder: Path) -> None:
     """Remove the snapshots of a benchmark's run."""
-    for index, path in layout.numbered(folder / layout.SNAPSHOTS).items():
-        if path == layout.snapshot_file(folder, index):
-            path.unlink(missing_ok=True)
-    _remove_empty(folder / layout.SNAPSHOTS)
+    _remove_numbered(folder / layout.SNAPSHOTS, partial(layout.snapshot_file, folder))
 
 
 def _contents(folder: Path) -> list[str]:
-    """The names in a folder, without what a refused, killed or failed run leaves."""
+    """The names in a folder, without what a system or a refused, killed or failed run leaves."""
     if not folder.is_dir():
         return []
     names = sorted(path.name for path in folder.iterdir() if not _is_left_over(path))
@@ -94,8 +103,13 @@ def _is_left_over(path: Path) -> bool:
     from pliant._files import is_unfinished
 
     if path.name == layout.ROUNDS and path.is_dir():
-        return all(inner.name == layout.LOCK or is_unfinished(inner) for inner in path.iterdir())
-    return path.name == layout.LOCK or is_unfinished(path)
+        return not any(inner.is_dir() or not _is_left_over(inner) for inner in path.iterdir())
+    return path.name == layout.LOCK or is_unfinished(path) or _is_of_the_system(path)
+
+
+def _is_of_the_system(path: Path) -> bool:
+    """Whether a file manager or NFS made a file. Nobody misses it, and it is never removed."""
+    return path.is_file() and (path.name in _SYSTEM or path.name.startswith(".nfs"))
 
 
 def _foreign(folder: Path, names: list[str]) -> str:
@@ -119,6 +133,14 @@ def _ledgers(folder: Path) -> Iterator[Path]:
     for path in (folder / layout.SIMULATIONS).glob("*"):
         if path.name.isdecimal() and path == layout.ledger_folder(folder, int(path.name)):
             yield path
+
+
+def _remove_numbered(folder: Path, file_of: Callable[[int], Path]) -> None:
+    """Remove the files whose names are exactly those that a run gives, and the empty folder."""
+    for number, path in layout.numbered(folder).items():
+        if path == file_of(number):
+            path.unlink(missing_ok=True)
+    _remove_empty(folder)
 
 
 def _remove_empty(folder: Path) -> None:

@@ -24,14 +24,15 @@ class Record:
     Args:
         space: The parameter space, for names.
         failures: The failures of earlier rounds.
-        watch: Called with the number of draws made so far and the number requested.
+        watch: Called with the number of draws made so far, the number requested, and how many are
+            made per second, if that is known.
     """
 
     def __init__(
         self,
         space: Space,
         failures: tuple[Failure, ...] = (),
-        watch: Callable[[int, int], Any] = lambda made, wanted: None,
+        watch: Callable[[int, int, float | None], Any] = lambda made, wanted, pace: None,
     ):
         self.space = space
         self.failures = failures
@@ -85,12 +86,15 @@ class Record:
                 first = (int(places[row]), message)
                 examples[kind] = min(examples.get(kind, first), first)
             table.fill(places, drawn)
-            self.watch(int(np.sum(~table.missing)), table.code.size)
+            made = int(np.sum(~table.missing))
+            seconds = max(time.monotonic() - start, 1e-9)
+            self.watch(made, table.code.size, (made - known) / seconds if made > known else None)
 
-        start, spent = time.monotonic(), 0.0
+        start, spent, known = time.monotonic(), 0.0, table.code.size
         try:
             for places, drawn in self.ledger.known(table) if self.ledger is not None else ():
                 take(places, drawn)
+            start, known = time.monotonic(), int(np.sum(~table.missing))
             for places, drawn in simulator.draw(request, table.missing):
                 spent += float(drawn.seconds.sum())
                 if self.ledger is not None:

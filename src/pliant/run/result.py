@@ -14,6 +14,7 @@ from pliant.methods.status import PliantWarning, Status
 from pliant.run import folder as layout
 from pliant.run.failures import Failure
 from pliant.run.history import History, read_history
+from pliant.run.ownership import check_saved
 from pliant.run.posterior import NO_POSTERIOR, Posterior
 from pliant.run.serialise import (
     build,
@@ -71,7 +72,7 @@ class Result:
         if self.check is None:
             raise ValueError(
                 "There is no final check to resample from. Use a learned likelihood, such as "
-                "pliant.PLI.accurate()."
+                "pliant.LikelihoodKL()."
             )
         if self.check.k_hat > USABLE:
             raise ValueError(
@@ -86,7 +87,8 @@ class Result:
         """Write the result into a folder, as JSON and arrays, for ``pliant.load``.
 
         Raises:
-            FileExistsError: If the folder holds a result already and ``overwrite`` is not set.
+            FileExistsError: If the folder holds a result already and ``overwrite`` is not set, or
+                a file that is not Pliant's has the name of one that would be written.
             TypeError: If the method or the posterior holds something that cannot be written.
             ValueError: If no round was finished, so that there is no posterior to write.
         """
@@ -97,6 +99,7 @@ class Result:
             raise FileExistsError(
                 f"{folder} holds a result already. Choose another folder, or pass overwrite=True."
             )
+        check_saved(folder)
         data = {
             "format": layout.FORMAT,
             "status": self.status,
@@ -118,10 +121,11 @@ class Result:
 
 def warned(result: Result) -> Result:
     """The result of a run, after a ``PliantWarning`` to the caller of ``infer`` if it needs one."""
-    without = result.posterior.is_prior and result.status is not Status.INTERRUPTED
-    if result.status.is_error or without:
+    status = result.status
+    without = result.posterior.is_prior and status is not Status.INTERRUPTED
+    if without or not (status.is_success or status.is_wanted):
         prior = f" {NO_POSTERIOR}" if result.posterior.is_prior else ""
-        text = f"The run ended with the status {result.status}: {result.message}{prior}"
+        text = f"The run ended with the status {status}: {result.message}{prior}"
         warnings.warn(text, PliantWarning, stacklevel=_depth())
     return result
 

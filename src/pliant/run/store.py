@@ -13,6 +13,7 @@ import numpy as np
 from pliant._checks import check_seed
 from pliant._files import checksum, lock, read_json, remove_unfinished, write_json
 from pliant.methods.base import AbstractMethod, Stop
+from pliant.methods.status import Status
 from pliant.problem.problem import Problem
 from pliant.run import folder as layout
 from pliant.run.failures import Failure
@@ -55,6 +56,21 @@ class Plan(NamedTuple):
     seed: int
     max_simulations: int | None
     max_seconds: float | None
+
+    def most_simulations(self, problem: Problem) -> int:
+        """How often the rounds call the simulator, at most."""
+        most = self.method.rounds * self.method.simulations_per_round(problem)
+        return most if self.max_simulations is None else min(most, self.max_simulations)
+
+    def budget_stop(self, problem: Problem, simulations: int, seconds: float) -> Stop | None:
+        """The end of a run that has no budget left for another round."""
+        most = simulations + self.method.simulations_per_round(problem)
+        if self.max_simulations is not None and most > self.max_simulations:
+            message = f"Another round would exceed {self.max_simulations:,} simulations."
+            return Stop(Status.OUT_OF_SIMULATIONS, message)
+        if self.max_seconds is not None and seconds > self.max_seconds:
+            return Stop(Status.OUT_OF_TIME, f"{self.max_seconds:g} seconds have passed.")
+        return None
 
 
 class RunStore:
