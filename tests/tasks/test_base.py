@@ -14,7 +14,10 @@ EVENTS = {
     "slcp": (8,),
     "sir": (10,),
     "furuta": (100, 6),
+    "two_moons": (2,),
+    "lotka_volterra": (20,),
 }
+ADDED = {"two_moons", "lotka_volterra"}
 WITH_REFERENCE = [name for name in EVENTS if name != "furuta"]
 
 
@@ -45,6 +48,10 @@ def test_shapes_and_name(task):
     assert isinstance(task.summary, str)
     assert "\n" not in task.summary
     np.testing.assert_array_equal(problem.observed, task.observed(3, 1))
+
+
+def test_the_paper_s_tasks_are_in_their_own_units(task):
+    assert task.problem(2).scale == ("auto" if task.name in ADDED else None)
 
 
 def test_observations_are_prefixes_and_follow_the_seed(task):

@@ -50,3 +50,20 @@ def test_densities_that_the_grid_cannot_see_are_errors(monkeypatch):
     monkeypatch.setattr(grid, "_MOST_LEVELS", 3)
     with pytest.raises(RuntimeError, match="still varies"):
         draw(lambda t: -1e8 * np.sum(t**2, axis=1))
+
+
+def test_region_cuts_the_density():
+    """Half of a Gaussian: its mean is ``sqrt(2 / pi)`` along the normal of the cut."""
+    theta = sample_grid(
+        lambda t: -0.5 * np.sum(t**2, axis=1),
+        LOWER,
+        UPPER,
+        n=20_000,
+        rng=np.random.default_rng(0),
+        inside=lambda t: t[:, 0] + t[:, 1] > 0,
+    )
+    along, across = theta.sum(axis=1) / 2**0.5, (theta[:, 0] - theta[:, 1]) / 2**0.5
+    assert along.min() > 0
+    assert along.mean() == pytest.approx((2 / np.pi) ** 0.5, abs=0.02)  # standard error 0.0043
+    assert across.mean() == pytest.approx(0.0, abs=0.03)  # standard error 0.007
+    assert across.std() == pytest.approx(1.0, abs=0.022)  # standard error 0.005

@@ -3,8 +3,9 @@
 The name of a task comes in; ``problem`` gives a ``Problem`` to infer from, ``reference`` exact
 samples to compare with, and ``truth`` the true parameters.
 
-Read ``base`` (what a task offers), then the tasks ``gaussian_location``, ``gaussian_mixture``,
-``slcp``, ``sir`` and ``furuta``, then how exact samples are drawn (``grid``, ``rejection``) and
+Read ``base`` (what a task offers), then the paper's five tasks ``gaussian_location``,
+``gaussian_mixture``, ``slcp``, ``sir`` and ``furuta``, and the added ones ``two_moons`` and
+``lotka_volterra``, then how exact samples are drawn (``grid``, ``rejection``, ``annealing``) and
 stored (``cache``).
 """
 
@@ -22,6 +23,8 @@ _CLASSES = {
     "slcp": "SLCPTask",
     "sir": "SIRTask",
     "furuta": "FurutaTask",
+    "two_moons": "TwoMoonsTask",
+    "lotka_volterra": "LotkaVolterraTask",
 }
 
 

@@ -28,6 +28,8 @@ class AbstractTask(eqx.Module):
     """What is inferred from what, in one line."""
     has_reference: ClassVar[bool] = True
     """Whether the exact posterior can be sampled."""
+    scale: ClassVar[str | None] = None
+    """``Problem.scale``. The paper compares data in their own units."""
     reference_version: ClassVar[int] = 1
     """Increase it when ``posterior_samples`` changes, to discard cached references."""
 
@@ -95,7 +97,7 @@ class AbstractTask(eqx.Module):
             prior=self.prior,
             simulator=self.simulator,
             observed=self.observed(n_obs, seed),
-            scale=None,  # the paper compares data in their own units
+            scale=self.scale,
         )
 
 

@@ -1,14 +1,16 @@
 """Exact samples of a two-dimensional density, by rejection in the cells of an adaptive grid."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from pliant.tasks.rejection import collect
 
 LogDensity = Callable[[Float[np.ndarray, "m 2"]], Float[np.ndarray, " m"]]
+Region = Callable[[Float[np.ndarray, "m 2"]], Bool[np.ndarray, " m"]]
 
 _START = 32  # cells along each axis at first
 _TOLERANCES = (1.0, 0.5, 0.25, 0.125)  # on the spread of log f in a cell; tried in turn
@@ -24,8 +26,9 @@ def sample_grid(
     *,
     n: int,
     rng: np.random.Generator,
+    inside: Region | None = None,
 ) -> Float[np.ndarray, "n 2"]:
-    """``n`` independent samples of the density ``f`` on a rectangle.
+    """``n`` independent samples of the density ``f`` on a rectangle, or on a region within it.
 
     Cells are halved until ``log f`` varies little in each: by less than one unit near the peak,
     and by more where ``f`` is small and proposals are rare. A cell is drawn with probability
@@ -40,14 +43,17 @@ def sample_grid(
         upper: The corner with the highest.
         n: The number of samples.
         rng: The source of randomness.
+        inside: Whether points are in the region; None for the whole rectangle. Others are
+            rejected, so the region should have a good share of the mass of ``f``.
 
     Raises:
-        RuntimeError: If ``f`` exceeds the bounds of every grid, as it is not smooth.
+        RuntimeError: If ``f`` exceeds the bounds of every grid, as it is not smooth, or if almost
+            every proposal is rejected.
     """
     for tolerance in _TOLERANCES:
         cells = _refine(log_density, lower, upper, tolerance)
         try:
-            return collect(lambda m, cells=cells: _propose(log_density, cells, rng, m), n)
+            return collect(partial(_propose, log_density, inside, cells, rng), n)
         except _ExceededError:
             continue
     raise RuntimeError("The density exceeds its bounds: it is not smooth on the scale of the grid.")
@@ -67,7 +73,11 @@ class _ExceededError(Exception):
 
 
 def _propose(
-    log_density: LogDensity, cells: _Cells, rng: np.random.Generator, m: int
+    log_density: LogDensity,
+    inside: Region | None,
+    cells: _Cells,
+    rng: np.random.Generator,
+    m: int,
 ) -> Float[np.ndarray, "accepted 2"]:
     mass = np.cumsum(np.prod(cells.size, axis=1) * np.exp(cells.bound - cells.bound.max()))
     cell = np.searchsorted(mass, mass[-1] * rng.random(m), side="right")
@@ -75,7 +85,8 @@ def _propose(
     excess = log_density(theta) - cells.bound[cell]
     if excess.max() > 0:
         raise _ExceededError
-    return theta[np.log(rng.random(m)) < excess]
+    accepted = np.log(rng.random(m)) < excess
+    return theta[accepted if inside is None else accepted & inside(theta)]
 
 
 def _refine(
