@@ -19,9 +19,9 @@ from pliant.cli.eval import evaluate_run
 
 TASKS = ("gaussian_location", "gaussian_mixture", "slcp", "sir", "furuta")
 METHODS = {
-    "PLI-MMD": ("--discrepancy", "mmd", "--n-particles", "2000"),
-    "PLI-W": ("--discrepancy", "wasserstein", "--n-particles", "2000"),
-    "PLI-accurate": ("--method", "pli-accurate"),
+    "PLI": (),
+    "PLI-MMD": ("--method", "pli-mmd", "--n-particles", "2000"),
+    "PLI-W": ("--method", "pli-wasserstein", "--n-particles", "2000"),
     "Rejection-ABC": ("--method", "rejection-abc"),
     "SMC-ABC": ("--method", "smc-abc"),
     "PMC-ABC": ("--method", "pmc-abc"),
@@ -32,7 +32,6 @@ METHODS = {
 FEWER = {  # observations of 600 numbers
     ("furuta", "PLI-MMD"): ("--n-particles", "1000"),
     ("furuta", "PLI-W"): ("--n-particles", "1000"),
-    ("furuta", "PLI-accurate"): ("--discrepancy", "ratio-kl"),
     ("furuta", "APT"): ("--rounds", "5", "--n-particles", "500"),
 }
 SAMPLES = 1000  # of each posterior in the metrics; C2ST takes minutes with more

@@ -126,7 +126,7 @@ def compare(K, M, d, repeats):
     ]
     mmd = {
         "plain, vmap of 50": plain_mmd(observed, 50),
-        "pliant": ours(MMD(most_partners=None), observed, x),
+        "pliant": ours(MMD(lengthscales=PAPER_LENGTHSCALES, most_partners=None), observed, x),
         "pliant, 512 random features": ours(RandomFeatureMMD(), observed, x),
     }
     lines += rows("MMD", seconds(mmd, x, repeats=repeats), "plain, vmap of 50")

@@ -73,11 +73,10 @@ def compare(python, name, n_obs, seed, calls):
         lines.append(line)
 
     start = time.monotonic()
-    method = pliant.PLI.accurate()
-    result = pliant.infer(problem, method, seed=seed, max_simulations=calls)
+    result = pliant.infer(problem, seed=seed, max_simulations=calls)
     samples = columns(problem, result.posterior.sample(N_SAMPLES, seed=1))
     used = int(result.history[-1]["simulations"])
-    add("PLI.accurate()", used, samples, time.monotonic() - start)
+    add("PLI()", used, samples, time.monotonic() - start)
     with tempfile.TemporaryDirectory() as folder:
         cost = write_simulations(Path(folder), problem, calls)
         for peer in ("npe", "nle"):

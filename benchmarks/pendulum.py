@@ -21,7 +21,7 @@ RATIO = pliant.RatioKL(
 )
 METHODS = {
     "PLI-MMD": pliant.PLI(discrepancy=pliant.MMD(), n_particles=1000, n_draws=100),
-    "RatioKL": pliant.PLI.accurate(discrepancy=RATIO, n_particles=500, n_draws=20),
+    "RatioKL": pliant.PLI(discrepancy=RATIO, n_particles=500, n_draws=20),
 }
 HEAD = """# The pendulum with a learned ratio
 

@@ -60,7 +60,7 @@ def measured(what, size):
 
     seconds = []
     options = {"n_particles": size} if what == "parameters" else {}
-    method = pliant.PLI(rounds=1 + ROUNDS, noise_limit=None, **options)
+    method = pliant.PLI(discrepancy=pliant.MMD(), rounds=1 + ROUNDS, noise_limit=None, **options)
     result = pliant.infer(
         problem(what, size), method, callback=lambda row, _: seconds.append(row["seconds"])
     )

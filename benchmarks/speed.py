@@ -79,7 +79,7 @@ def measure(arguments):
     ready = time.perf_counter()
     pliant.infer(
         problem,
-        pliant.PLI(rounds=arguments.rounds),
+        pliant.PLI(discrepancy=pliant.MMD(), rounds=arguments.rounds),
         callback=lambda row, _: rounds.append(row["seconds"]),
     )
     end = time.perf_counter()

@@ -3,6 +3,7 @@
 The annotations of the package are checked by beartype and jaxtyping (``pyproject.toml``).
 """
 
+import os
 from collections.abc import Generator
 from pathlib import Path
 
@@ -10,9 +11,10 @@ import jax
 import jaxtyping
 import pytest
 
-_CACHE = Path(__file__).parent.parent / ".pytest_cache" / "compiled"
+_CACHE = Path(__file__).parent.parent / ".pytest_cache"
 
-jax.config.update("jax_compilation_cache_dir", str(_CACHE))
+os.environ["PLIANT_CACHE"] = str(_CACHE / "pliant")  # not the user's, also in other processes
+jax.config.update("jax_compilation_cache_dir", str(_CACHE / "compiled"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 jax.config.update("jax_numpy_rank_promotion", "raise")  # also in fixtures
 

@@ -7,22 +7,30 @@ import numpy as np
 
 import pliant
 from pliant.discrepancies.draws import TrainingDraws
+from pliant.discrepancies.memory import empty_memory
 from pliant.problem.sets import simulate_sets
 
 TRAINING = pliant.Training(steps=600, rate=3e-3, every=100, patience=6)
-LIKELIHOOD = pliant.LikelihoodKL(layers=1, bins=4, width=16, training=TRAINING, networks=2)
-RATIO = pliant.RatioKL(width=32, training=TRAINING, networks=2)
+LIKELIHOOD = pliant.LikelihoodKL(
+    layers=1, bins=4, width=16, training=TRAINING, networks=2, approach=None
+)
+RATIO = pliant.RatioKL(width=32, training=TRAINING, networks=2, approach=None)
 
 
 def learned(kind, problem, rounds=2, n_particles=1000):
-    """The state after some rounds at the prior."""
-    state, row = None, {}
+    """What all networks have learned after some rounds at the prior, and the last row.
+
+    The first round trains one network, the others all of them.
+    """
+    memory, ensemble, row = None, None, {}
     for index in range(rounds):
-        z_key, sim_key, key = jax.random.split(jax.random.key(index), 3)
+        z_key, sim_key, memory_key, key = jax.random.split(jax.random.key(index), 4)
         z = problem.prior.sample(z_key, n_particles)
         x, ok = simulate_sets(sim_key, problem, z, 20)
-        state, row = kind.learn(key, problem, state, z, x, ok)
-    return state, row
+        memory = memory or empty_memory(problem, z, x[ok])
+        memory = memory.with_round(memory_key, problem, z, x, ok, kind.window)
+        ensemble, row = kind.learn(key, problem, memory, ensemble, level=min(index, 1.0))
+    return ensemble, row
 
 
 def shaken(network):
@@ -40,8 +48,9 @@ def random_draws(n_particles=25, n_draws=3):
         condition=jnp.asarray(rng.normal(size=(4, n_particles)), float),
         u=jnp.asarray(rng.normal(size=(n_particles, n_draws, 2)), float),
         ok=jnp.asarray(rng.random((n_particles, n_draws)) < 0.7),
-        rounds=jnp.asarray(1),
-        newest_share=jnp.asarray(1.0),
+        cumulative=jnp.ones(1),
+        part=jnp.asarray(0),
+        parts=1,
         n_particles=n_particles,
         batch_size=8,
     )

@@ -28,16 +28,16 @@ def _fold(theta):
     [(100, pliant.SplineFlow(layers=2, width=32), 0.6, 1.35), (10, pliant.Gaussian(), 0.8, 1.5)],
 )
 def test_gaussian_location(n_obs, family, most_off, most_ratio):
-    method = pliant.PLI(n_particles=2000, family=family)
+    method = pliant.PLI(n_particles=2000, discrepancy=pliant.MMD(), family=family)
     off, ratio, result, _ = compare("gaussian_location", n_obs, method)
-    assert result.status in ("finished", "noise_limited")
+    assert result.status in ("finished", "noise_limited", "cut_short")
     assert np.abs(off).max() < most_off
     assert np.abs(np.log(ratio)).max() < np.log(most_ratio)
 
 
 def test_noise_stops_the_papers_bandwidth_at_ten_draws():
     """M = N = 10 and beta = 5e-4 would contract to a third of the exact width."""
-    method = pliant.PLI(n_draws=10, beta=5e-4, family=pliant.Gaussian())
+    method = pliant.PLI(n_draws=10, beta=5e-4, discrepancy=pliant.MMD(), family=pliant.Gaussian())
     _, ratio, result, _ = compare("gaussian_location", 10, method)
     assert result.status == "noise_limited"
     assert "n_draws=40" in result.message
@@ -45,8 +45,8 @@ def test_noise_stops_the_papers_bandwidth_at_ten_draws():
 
 
 def test_slcp_keeps_all_four_modes():
-    off, ratio, result, ours = compare("slcp", 100, pliant.PLI())
-    assert result.status in ("finished", "noise_limited")
+    off, ratio, result, ours = compare("slcp", 100, pliant.PLI(discrepancy=pliant.MMD()))
+    assert result.status in ("finished", "noise_limited", "cut_short")
     quadrants = [
         np.mean((np.sign(ours[:, 2]) == i) & (np.sign(ours[:, 3]) == j))
         for i in (-1, 1)

@@ -10,7 +10,10 @@ import pytest
 import pliant
 from pliant.run.history import COLUMNS
 
-pytestmark = pytest.mark.user_code
+pytestmark = [
+    pytest.mark.user_code,
+    pytest.mark.filterwarnings("ignore::pliant.PliantWarning"),  # small budgets end runs too early
+]
 
 ROOT = Path(__file__).parent.parent
 
@@ -29,11 +32,16 @@ def small_budgets(monkeypatch):
     }
     small |= {"layers": 1, "bins": 4, "width": 8}  # of networks, which take long to compile
 
-    def smaller(problem, method, **options):
+    learned = pliant.RatioKL(width=8, training=training, n_evaluated=500, approach=None)
+
+    def smaller(problem, method=None, **options):
+        method = pliant.PLI() if method is None else method
         names = {field.name for field in dataclasses.fields(method)}
         fewer = {name: value for name, value in small.items() if name in names}
-        if "discrepancy" in names and not method.discrepancy.is_noisy:
-            fewer["discrepancy"] = pliant.RatioKL(width=8, training=training, n_evaluated=500)
+        if "discrepancy" in names and method.discrepancy is None:
+            fewer["discrepancy"] = pliant.MMD()
+        elif "discrepancy" in names and not method.discrepancy.is_noisy:
+            fewer["discrepancy"] = learned
         if "embedding" in names:
             fewer["embedding"] = pliant.DeepSet(features=4, width=8)
         if isinstance(getattr(method, "family", None), pliant.SplineFlow):

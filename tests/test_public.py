@@ -58,3 +58,13 @@ def test_the_installed_version_is_that_of_the_package():
 def test_other_names_are_attribute_errors():
     with pytest.raises(AttributeError, match="no_such_name"):
         getattr(pliant, "no_such_name")  # noqa: B009
+
+
+def test_importing_starts_no_threads_of_jax():
+    """A process that has imported Pliant can be forked, and devices can still be configured."""
+    done = python(
+        "import pliant, pliant.methods.pli, pliant.run.infer, pliant.discrepancies.ratio_kl\n"
+        "from jax._src import xla_bridge\n"
+        "assert not xla_bridge._backends"
+    )
+    assert done.returncode == 0, done.stderr

@@ -47,7 +47,10 @@ def share_out(
 
 
 def keep_compiled_code() -> None:
-    """Let JAX cache compiled code in Pliant's cache folder, unless another folder is set."""
+    """Let JAX cache compiled code in Pliant's cache folder, unless another folder is set.
+
+    A first round compiles for half a minute; with the cache, only the first run on a machine does.
+    """
     if not jax.config.values["jax_compilation_cache_dir"]:
         jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "compiled"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)

@@ -17,7 +17,7 @@ from pliant.tasks import get
 ROUNDS = 6
 GRID = """
 [methods.PLI-MMD]
-method = "pli"
+method = "pli-mmd"
 [methods.PMC-ABC-MMD]
 method = "pmc-abc"
 [methods.APT]

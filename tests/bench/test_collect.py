@@ -21,7 +21,7 @@ from pliant.run.folder import METRICS
 
 GRID = """
 [methods.PLI-MMD]
-method = "pli"
+method = "pli-mmd"
 [methods.APT]
 method = "apt"
 

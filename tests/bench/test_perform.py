@@ -11,7 +11,7 @@ from pliant.run.folder import ERROR, LOCK, METRICS, RUN, round_file, snapshot_fi
 
 GRID = """
 [methods.PLI]
-method = "pli"
+method = "pli-mmd"
 [methods.PMC]
 method = "pmc-abc"
 

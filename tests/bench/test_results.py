@@ -9,7 +9,7 @@ from pliant.tasks import get
 
 GRID = """
 [methods.PLI-MMD]
-method = "pli"
+method = "pli-mmd"
 
 [[experiment]]
 name = "accuracy"

@@ -94,10 +94,8 @@ def saved_run(tmp_path):
 def task_run(tmp_path_factory):
     """One small run of a built-in task, which several tests look at."""
     folder = tmp_path_factory.mktemp("runs") / "location"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PLIANT_CACHE", str(folder.parent / "cache"))
-        outcome = pliant_command(
-            "run", "gaussian_location", "--n-obs", 20, "--seed", 3, *TINY, "--out", folder
-        )
+    outcome = pliant_command(
+        "run", "gaussian_location", "--n-obs", 20, "--seed", 3, *TINY, "--out", folder
+    )
     assert outcome.exit_code == 0, outcome.output
-    return SimpleNamespace(folder=folder, output=outcome.stdout)
+    return SimpleNamespace(folder=folder, output=outcome.stdout, told=outcome.stderr)

@@ -5,7 +5,7 @@ from pkgutil import resolve_name
 import pytest
 
 import pliant
-from pliant.cli.choices import DISCREPANCIES, FAMILIES, METHODS, PARTS
+from pliant.cli.choices import DISCREPANCIES, FAMILIES, METHODS, PARTS, closest
 from shell import ABC, method_of
 
 
@@ -27,18 +27,24 @@ def test_options_reach_the_method():
     assert (method.rounds, method.n_particles, method.n_draws, method.beta) == (3, 50, 7, 0.01)
     assert method_of() == pliant.PLI()
     assert method_of("pli-paper", rounds=3) == pliant.PLI.paper(10, rounds=3)
-    assert method_of("pli-accurate", rounds=3) == pliant.PLI.accurate(rounds=3)
+    assert method_of("pli-mmd", rounds=3) == pliant.PLI(discrepancy=pliant.MMD(), rounds=3)
+    assert method_of("pli-wasserstein") == pliant.PLI(discrepancy=pliant.Wasserstein())
     assert method_of("apt", rounds=3) == pliant.APT(rounds=3)
     assert method_of("apt-paper") == pliant.APT.paper()
     assert method_of("pmc-abc-paper", rounds=3) == pliant.PMCABC.paper(rounds=3)
     papers = {"pli-paper", "pmc-abc-paper", "apt-paper"}
-    assert set(METHODS) == {"pli", "pli-accurate", *ABC, "apt", *papers}
+    assert set(METHODS) == {"pli", "pli-mmd", "pli-wasserstein", *ABC, "apt", *papers}
 
 
 def test_options_are_checked_together():
     """Also where the method's own part would not go with the others."""
-    calibrated = method_of("pli-accurate", discrepancy="energy", beta="calibrated")
+    calibrated = method_of("pli-wasserstein", discrepancy="energy", beta="calibrated")
     assert calibrated == pliant.PLI(discrepancy=pliant.Energy(), beta="calibrated")
+
+
+def test_a_former_name_leads_to_the_new_one():
+    assert closest("pli-accurate", METHODS) == " 'pli-accurate' is now 'pli'."
+    assert closest("pli-accurate", ["slcp"]) == ""
 
 
 @pytest.mark.parametrize("names", PARTS.values())

@@ -43,6 +43,11 @@ def test_a_task_is_scored_against_its_exact_posterior(scored):
     for name, row in rows.items():
         assert re.search(rf"^{re.escape(name)} +{row['value']:.4g} ", outcome.stdout, re.MULTILINE)
     assert "metrics.json" in outcome.stdout
+    names = ("MMD^2", "Wasserstein^2", "C2ST", "predictive MMD^2", "predictive Wasserstein^2")
+    assert outcome.stderr.splitlines() == [
+        "drawing samples of the exact posterior",
+        *(f"measuring {name}" for name in names),
+    ]
 
 
 def test_a_file_is_scored_from_anywhere_and_changes_are_said(model, tmp_path, monkeypatch):
@@ -83,7 +88,7 @@ def test_eval_says_what_is_wrong_with_a_folder(task_run, tmp_path):
         pliant_command("eval", "saved"), "no config.json", "pliant.metrics.evaluate"
     )
     write_json(tmp_path / "saved" / "config.json", {"format": FORMAT})
-    assert_one_line_error(pliant_command("eval", "saved"), "config.json is damaged")
+    assert_one_line_error(pliant_command("eval", "saved"), "config.json: damaged")
     outcome = pliant_command("eval", task_run.folder, "--n-samples", 3)
     assert_one_line_error(outcome, "--n-samples: expected an integer of at least 10, got 3.")
 

@@ -9,12 +9,15 @@ from pliant.cli.grid_values import GridError, Place
 FILE = Place("grid.toml")
 
 
+METRIC = pliant.PLI(discrepancy=pliant.MMD())
+
+
 def layers_of(*tables):
     return [Layer(FILE / f"table {i}", table) for i, table in enumerate(tables)]
 
 
 def merge(*tables, own=None):
-    return merged(layers_of(*tables), pliant.PLI() if own is None else own)
+    return merged(layers_of(*tables), METRIC if own is None else own)
 
 
 def test_shorthands_become_tables():
@@ -53,7 +56,7 @@ def test_tables_merge_key_by_key():
         ({"name": "energy", "scale": [1.0]}, "mmd", "mmd"),
         ({"name": "energy", "scale": [1.0]}, {"name": "mmd"}, {"name": "mmd"}),
         ({"most_partners": 3}, "wasserstein", "wasserstein"),
-        # PLI's own is MMD, so this names the same kind
+        # its own is MMD, so this names the same kind
         (
             {"most_partners": 3},
             {"name": "mmd", "scale": [1.0]},

@@ -2,7 +2,7 @@
 
 import dataclasses
 from pkgutil import resolve_name
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import equinox as eqx
 import pytest
@@ -154,7 +154,9 @@ def test_a_part_without_a_name_goes_by_its_class():
 
 def test_only_parts_of_the_annotated_kind_have_names():
     pmc, pli = (hints_of(method_class(name))["discrepancy"] for name in ("pmc-abc", "pli"))
-    assert set(named_kinds(pli)) - set(named_kinds(pmc)) == {"likelihood-kl", "ratio-kl"}
+    of_pli, none = get_args(pli)
+    assert set(named_kinds(of_pli)) - set(named_kinds(pmc)) == {"likelihood-kl", "ratio-kl"}
+    assert none is type(None)
     assert named_kinds(Training) == {}
     assert part_name(pliant.Wasserstein()) == "wasserstein"
     assert part_name(Training()) is None
@@ -171,7 +173,8 @@ def test_a_list_is_one_value_of_a_tuple(monkeypatch):
 
 
 def test_a_name_of_the_same_kind_keeps_the_settings_of_the_preset():
-    assert built(discrepancy="mmd") == pliant.PLI()
+    assert built("pli-mmd", discrepancy="mmd") == pliant.PLI(discrepancy=pliant.MMD())
+    assert built("pmc-abc", discrepancy="mmd") == pliant.PMCABC()
     assert built("pli-paper", family={"name": "spline-flow"}) == pliant.PLI.paper(10)
     other = built("pli-paper", family={"name": "gaussian"})
     assert other == pliant.PLI.paper(10, family=pliant.Gaussian())
@@ -186,7 +189,9 @@ def test_a_table_changes_fields_of_the_part_that_is_there():
 
 
 def test_none_numbers_and_lists_become_those_of_python():
-    method = built(beta=1, noise_limit="none", discrepancy={"scale": [1, 2], "lengthscales": [3]})
+    mmd = {"scale": [1, 2], "lengthscales": [3]}
+    method = built("pli-mmd", beta=1, noise_limit="none", discrepancy=mmd)
+    assert built("pli-mmd", discrepancy="none") == pliant.PLI()
     assert (type(method.beta), method.noise_limit) == (float, None)
     assert method.discrepancy.lengthscales == (3.0,)
     assert method.discrepancy.scale.tolist() == [1.0, 2.0]
@@ -200,6 +205,8 @@ def test_a_part_that_the_preset_lacks_needs_its_name():
     ratio = {"name": "ratio-kl", "embedding": {"width": 8}}
     with pytest.raises(GridError, match=r"X\.discrepancy\.embedding: the key 'name' is missing: c"):
         built(discrepancy=ratio)
+    with pytest.raises(GridError, match=r"X\.discrepancy: the key 'name' is missing: mmd, "):
+        built(discrepancy={"most_partners": 7})
     ratio["embedding"]["name"] = "deep-set"
     assert built(discrepancy=ratio).discrepancy.embedding == pliant.DeepSet(width=8)
 
@@ -219,7 +226,7 @@ def test_what_a_class_refuses_is_said_at_its_key():
 
 def test_options_are_checked_together():
     """The preset's own discrepancy would allow neither."""
-    assert built("pli-accurate", reuse=2, discrepancy="mmd").reuse == 2
+    assert built("pli", reuse=2, discrepancy="mmd").reuse == 2
 
 
 def test_the_preset_of_pmc_abc_takes_options():

@@ -6,6 +6,7 @@ import json
 import platform
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from pliant._files import write_json
 from pliant.run.folder import CONTENTS
 from pliant.simulators.dispatch import ExecutorError
 from pliant.simulators.python import PythonSimulator
-from shell import ABC, NOT_THERE, TINY, assert_one_line_error, pliant_command
+from shell import ABC, NOT_THERE, TINY, assert_one_line_error, pliant_command, said
 
 
 def test_a_run_prints_its_end(task_run):
@@ -23,7 +24,7 @@ def test_a_run_prints_its_end(task_run):
     assert lines[0].startswith(
         "gaussian_location: 20 observations, 10 parameters; 2 rounds of up to 4,000"
     )
-    assert lines[1] == "finished: 2 rounds of 2."
+    assert lines[1].startswith("cut_short: 2 rounds of 2. The bandwidth is ")
     assert re.search(r"mean +sd +5 % +50 % +95 % +truth", task_run.output)
     assert re.search(r"theta\[9\].* -0\.3725\b", task_run.output)
     assert re.search(r"2 rounds, [\d,]+ simulations, \d+\.\d seconds", task_run.output)
@@ -31,12 +32,65 @@ def test_a_run_prints_its_end(task_run):
     assert "\x1b" not in task_run.output
 
 
+def test_a_run_without_a_terminal_tells_each_round(task_run):
+    first, *rounds, last = task_run.told.splitlines()
+    assert first == "round 1 of 2: compiling"
+    for number, line in enumerate(rounds, 1):
+        assert re.fullmatch(
+            rf"round {number} of 2: \S+ \S+ left, bandwidth .*, simulations .*", line
+        )
+    assert len(rounds) == 2
+    assert last == "drawing samples of the exact posterior"
+
+
+@pytest.fixture
+def announced(monkeypatch):
+    """What a run prints and writes before its first round, which is not made."""
+
+    def announce(*args):
+        found = SimpleNamespace()
+
+        def interrupted(store, *args, **options):
+            found.config = json.loads((store.folder / "config.json").read_text())
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("pliant.run.infer.infer_into", interrupted)
+        outcome = pliant_command("run", *args, "--out", "run")
+        assert outcome.exit_code == 130, outcome.output
+        found.lines = outcome.stdout.splitlines()
+        return found
+
+    return announce
+
+
+def test_a_run_says_which_discrepancy_it_chose_and_why(announced):
+    found = announced("slcp")
+    first, reason = found.lines
+    assert first == ("slcp: 100 observations, 5 parameters; 20 rounds of up to 100,000 simulations")
+    assert reason == "LikelihoodKL: an observation has 8 numbers, so its likelihood is learned."
+    assert found.config["changed"] == {"discrepancy": "LikelihoodKL()"}
+    assert found.config["resolved"]["n_draws"] == 50
+
+
+def test_a_run_with_a_discrepancy_of_the_user_has_no_reason_to_give(announced):
+    assert len(announced("slcp", "--discrepancy", "energy").lines) == 1
+
+
+def test_a_run_says_how_often_it_calls_a_slow_simulator(announced, slow_model):
+    last = "The rounds call the simulator at most {} times; --max-simulations limits this."
+    assert announced(f"{slow_model}:problem").lines[-1] == last.format("800,000")
+    sizes = ["--n-particles", 200, "--n-draws", 20, "--rounds", 3]
+    assert announced(f"{slow_model}:problem", *sizes).lines[-1] == last.format("12,000")
+    limited = announced(f"{slow_model}:problem", *sizes, "--max-simulations", 9_000)
+    assert limited.lines[-1] == last.format("9,000")
+
+
 def test_a_run_fills_its_folder(task_run):
     assert {path.name for path in task_run.folder.iterdir()} == set(CONTENTS) - NOT_THERE
     for name in ("pairs.png", "history.png"):
         assert (task_run.folder / name).read_bytes().startswith(b"\x89PNG")
     result = pliant.load(task_run.folder)
-    assert (result.status, result.seed, len(result.history)) == ("finished", 3, 2)
+    assert (result.status, result.seed, len(result.history)) == ("cut_short", 3, 2)
     with np.load(task_run.folder / "samples.npz", allow_pickle=False) as samples:
         assert samples.files == ["theta"]
         assert samples["theta"].shape == (10_000, 10)
@@ -48,7 +102,7 @@ def test_a_run_fills_its_folder(task_run):
 def test_config_says_how_to_repeat_the_run(task_run):
     config = json.loads((task_run.folder / "config.json").read_text())
     assert config["command"] == (
-        "pliant run gaussian_location --n-obs 20 --seed 3 --method pli --family gaussian "
+        "pliant run gaussian_location --n-obs 20 --seed 3 --method pli-mmd --family gaussian "
         "--rounds 2 --n-particles 200 --n-draws 20"
     )
     assert (config["target"], config["n_obs"], config["seed"]) == ("gaussian_location", 20, 3)
@@ -56,7 +110,8 @@ def test_config_says_how_to_repeat_the_run(task_run):
     assert "beta" not in config["given"]
     assert config["resolved"]["beta"] == pytest.approx(0.05 / 20)
     assert config["resolved"]["family"]["class"] == "Gaussian"
-    expected = {"rounds": 2, "n_particles": 200, "n_draws": 20, "family": "Gaussian()"}
+    expected = {"rounds": 2, "n_particles": 200, "n_draws": 20}
+    expected |= {"discrepancy": "MMD()", "family": "Gaussian()"}
     assert config["changed"] == expected
     assert config["versions"]["python"] == platform.python_version()
     assert set(config["versions"]) >= {"pliant", "jax", "numpyro", "numpy"}
@@ -66,10 +121,10 @@ def test_show_prints_a_run(task_run):
     outcome = pliant_command("show", task_run.folder)
     assert outcome.exit_code == 0
     lines = outcome.stdout.splitlines()
-    assert lines[0] == "finished: 2 rounds of 2."
+    assert lines[0].startswith("cut_short: 2 rounds of 2. The bandwidth is ")
     assert lines[1] == (
         "gaussian_location: 20 observations, seed 3, "
-        "PLI(rounds=2, n_particles=200, n_draws=20, family=Gaussian())"
+        "PLI(rounds=2, n_particles=200, n_draws=20, discrepancy=MMD(), family=Gaussian())"
     )
     assert re.search(r"round +bandwidth +KL +ESS", outcome.stdout)
     history = json.loads((task_run.folder / "history.json").read_text())["rounds"]
@@ -85,7 +140,7 @@ def test_show_a_result_that_python_saved(model):
     pliant.load("run").save("saved")
     outcome = pliant_command("show", "saved")
     assert outcome.exit_code == 0, outcome.output
-    method = "PLI(rounds=1, n_particles=200, n_draws=20, family=Gaussian())"
+    method = "PLI(rounds=1, n_particles=200, n_draws=20, discrepancy=MMD(), family=Gaussian())"
     assert outcome.stdout.splitlines()[1] == f"seed 0, {method}"
     assert re.search(r"^mu +-?\d", outcome.stdout, re.MULTILINE)
     assert "pairs.png" not in outcome.stdout
@@ -111,16 +166,16 @@ def test_a_problem_in_a_file_and_its_default_folder(model, tmp_path):
     assert not (folder / "metrics.json").exists()  # they were those of the result before
 
 
-@pytest.mark.parametrize("name", ["rejection-abc", "mh-abc"])
-def test_a_sampler_fills_its_folder(model, name):
+@pytest.mark.parametrize(("name", "rounds"), [("rejection-abc", 25), ("mh-abc", 3)])
+def test_a_sampler_fills_its_folder(model, name, rounds):
     kind = ABC[name]
-    options = ["--method", name, "--n-particles", 50, "--rounds", 25, "--n-draws", 5]
+    options = ["--method", name, "--n-particles", 50, "--rounds", rounds, "--n-draws", 5]
     outcome = pliant_command("run", f"{model}:problem", *options, "--out", "run")
     assert outcome.exit_code == 0, outcome.output
     assert {path.name for path in Path("run").iterdir()} == set(CONTENTS) - NOT_THERE
     assert type(pliant.load("run").method).__name__ == kind
     shown = pliant_command("show", "run").stdout
-    assert f"{kind}(rounds=25, n_particles=50, n_draws=5)" in shown
+    assert f"{kind}(rounds={rounds}, n_particles=50, n_draws=5)" in shown
     assert re.search(r"round +bandwidth +ESS +unique +accepted +min D", shown)
 
 
@@ -184,8 +239,8 @@ def test_a_disk_that_is_full_at_the_end_keeps_the_result(model, name, monkeypatc
     monkeypatch.setattr(Path, "replace", full)
     outcome = pliant_command("run", f"{model}:problem", *TINY, "--rounds", 1, "--out", "run")
     assert outcome.exit_code == 1
-    assert outcome.stderr == f"pliant: run/{name} could not be written: No space left on device.\n"
-    assert pliant.load("run").status == "finished"
+    assert said(outcome) == [f"pliant: run/{name} could not be written: No space left on device."]
+    assert pliant.load("run").status == "cut_short"
     assert not [path for path in Path("run").iterdir() if "unfinished" in path.name]
 
 
@@ -204,7 +259,7 @@ def test_an_interrupted_run_is_resumed(slow_model, monkeypatch, tmp_path):
         )
     outcome = pliant_command("resume", "run")
     assert outcome.exit_code == 0, outcome.output
-    assert "finished: 2 rounds of 2." in outcome.stdout
+    assert "cut_short: 2 rounds of 2." in outcome.stdout
     for name in ("samples.npz", "posterior.npz"):
         with np.load(f"whole/{name}") as a, np.load(f"run/{name}") as b:
             assert all(np.array_equal(a[part], b[part]) for part in a.files)

@@ -11,3 +11,4 @@ def test_tasks_are_listed_with_dimensions():
     assert set(rows) == set(pliant.tasks.names())
     assert re.match(r"gaussian_location +10 +10 +exact ", rows["gaussian_location"])
     assert re.match(r"furuta +5 +100 x 6 +- ", rows["furuta"])
+    assert re.match(r"lotka_volterra +4 +20 +exact ", rows["lotka_volterra"])

@@ -53,6 +53,37 @@ def test_it_integrates_to_one_and_agrees_with_its_samples(flow, condition):
     np.testing.assert_allclose(drawn.std(axis=1), spread, rtol=0.03)
 
 
+def test_one_condition_for_all_points_is_that_condition_for_each(flow):
+    y = np.random.default_rng(0).normal(size=(2, 50)).astype(np.float32)
+    one = CONDITIONS[1][:, None]
+    found = log_prob(flow, y, one)
+    assert found.shape == (50,)
+    expected = log_prob(flow, y, np.broadcast_to(one, (3, 50)))
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dim", [1, 3, 25])
+def test_a_gaussian_of_many_points_for_each_condition_is_the_same_density(dim):
+    """With correlations up to twenty dimensions, and without."""
+    plain = ConditionalFlow(jax.random.key(0), dim=dim, condition_dim=3, layers=0, bins=4, width=16)
+    assert plain.is_gaussian
+    rng = np.random.default_rng(1)
+    gaussian = jax.tree.map(
+        lambda a: a + jnp.asarray(rng.normal(0, 0.1, a.shape), float) if eqx.is_array(a) else a,
+        plain,
+    )
+    y = jnp.asarray(rng.normal(size=(dim, 6, 4)), float)
+    condition = jnp.asarray(rng.normal(size=(3, 6)), float)
+    found = gaussian.gaussian_log_prob(y, condition)
+    each = log_prob(gaussian, y.reshape(dim, 24), jnp.repeat(condition, 4, axis=1))
+    assert np.ptp(each) > 1
+    np.testing.assert_allclose(found, each.reshape(6, 4), rtol=1e-4, atol=1e-4)
+
+
+def test_a_flow_is_no_gaussian(flow):
+    assert not flow.is_gaussian
+
+
 def test_another_view_of_the_condition_is_the_same_density(flow):
     rng = np.random.default_rng(0)
     factor, shift = jnp.array([0.5, 2.0, 1.5]), jnp.array([0.3, -1.0, 0.0])

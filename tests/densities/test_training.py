@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pliant.densities.training import Training, train
+from pliant.densities.training import Effort, Training, train
 
 
 class Point(eqx.Module):
@@ -40,13 +40,19 @@ def test_it_stops_when_the_held_out_loss_grows_and_keeps_the_best():
     assert float(info["held_out"]) < 2.0  # that of the start is 2
 
 
-def path_end(**options):
+ALL = Effort()
+
+
+def height(model, data, key):
+    return jnp.sum(model.x)
+
+
+def path_end(*, effort=ALL, **options):
     """Where ten steps of a constant gradient lead."""
     data = {"target": jnp.zeros(2), "held_out": jnp.zeros(2)}
     training = Training(steps=10, every=1, rate=0.1, patience=10, selection=False, **options)
-    model, info = train(
-        jax.random.key(0), Point(jnp.zeros(2)), data, lambda m, d, k: jnp.sum(m.x), None, training
-    )
+    start = Point(jnp.zeros(2))
+    model, info = train(jax.random.key(0), start, data, height, None, training, effort)
     return float(model.x[0]), info
 
 
@@ -62,6 +68,33 @@ def test_plain_training_is_adam_alone():
 def test_the_rate_decays_along_a_cosine():
     rates = 0.1 * (0.99 * 0.5 * (1 + np.cos(np.pi * np.arange(10) / 10)) + 0.01)
     assert path_end(averaging=1.0)[0] == pytest.approx(-rates.sum(), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("effort", "steps", "rate"),
+    [(Effort(steps=0.5), 5, 0.1), (Effort(steps=0.5, rate=0.3), 5, 0.03), (Effort(0.01), 1, 0.1)],
+)
+def test_an_effort_shortens_the_training_and_its_rate(effort, steps, rate):
+    """The cosine ends where the training does; one evaluation is the least."""
+    end, info = path_end(averaging=1.0, effort=effort)
+    rates = rate * (0.99 * 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps)) + 0.01)
+    assert int(info["fit_steps"]) == steps
+    assert end == pytest.approx(-rates.sum(), rel=1e-4)
+
+
+def test_an_effort_compiles_nothing():
+    traces = []
+
+    def counted(model, data, key):
+        traces.append(1)
+        return jnp.sum((model.x - data) ** 2)
+
+    training, start = Training(steps=4, every=2), Point(jnp.zeros(2))
+    counts = []
+    for effort in (ALL, Effort(steps=0.5, rate=0.3)):
+        train(jax.random.key(0), start, jnp.ones(2), counted, None, training, effort)
+        counts.append(len(traces))
+    assert counts[0] == counts[1] > 0
 
 
 def test_the_result_is_the_running_average():

@@ -19,7 +19,8 @@ from pliant.discrepancies.base import (
 )
 from pliant.run.history import COLUMNS
 
-TRAINING = pliant.Training(steps=50)
+TRAINING = pliant.Training(steps=100)
+LEARNED = {"width": 8, "networks": 1, "n_evaluated": 100, "training": TRAINING, "approach": None}
 DISCREPANCIES = {
     "mmd": pliant.MMD(),
     "features": pliant.RandomFeatureMMD(n_features=44),
@@ -27,10 +28,8 @@ DISCREPANCIES = {
     "sliced": pliant.SlicedWasserstein(n_projections=5),
     "energy": pliant.Energy(),
     "euclidean": pliant.Euclidean(),
-    "likelihood": pliant.LikelihoodKL(
-        layers=1, bins=4, width=8, networks=1, n_evaluated=100, training=TRAINING
-    ),
-    "ratio": pliant.RatioKL(width=8, networks=1, n_evaluated=100, training=TRAINING),
+    "likelihood": pliant.LikelihoodKL(layers=1, bins=4, **LEARNED),
+    "ratio": pliant.RatioKL(**LEARNED),
 }
 PROBLEM = pliant.Problem(
     {"mu": dist.Normal(0, 2)},
@@ -71,7 +70,7 @@ def test_particles_of_the_proposal_have_their_distances(discrepancy):
 
 
 def test_defaults_suit_the_number_of_observations(discrepancy):
-    n_particles, n_draws = discrepancy.default_sizes(50)
+    n_particles, n_draws = discrepancy.default_sizes(PROBLEM)
     assert n_particles * n_draws >= 40_000
     assert discrepancy.default_beta(50) == pytest.approx(discrepancy.default_beta(100) * 2)
     sizes = discrepancy.budgeted_sizes(PROBLEM, 20, 5000)

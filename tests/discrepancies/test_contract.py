@@ -217,6 +217,18 @@ def test_divisors_that_make_no_sense_are_an_error(discrepancy, scale, error):
         type(discrepancy)(scale=scale)
 
 
+@pytest.mark.default_flags
+@pytest.mark.parametrize("d", [3, 40])
+def test_one_set_takes_no_more_memory_than_announced(discrepancy, d):
+    M, N = 2**16 + 1, 9  # the worst for sorting, which pads M to a power of two
+    state = discrepancy.prepare(sets(N=N, event=(d,))[2])
+    x, ok = jax.ShapeDtypeStruct((1, M, d), jnp.float32), jax.ShapeDtypeStruct((1, M), bool)
+    compiled = jax.jit(lambda x, ok: discrepancy.measure(state, x, ok)[0]).lower(x, ok).compile()
+    announced = 4 * M * discrepancy.numbers_per_draw(d, N)
+    used = compiled.memory_analysis().temp_size_in_bytes
+    assert used <= 1.01 * announced + 2**16  # something small does not grow with M
+
+
 def test_simulated_events_must_have_the_features_of_the_observed(discrepancy):
     x, ok, _ = sets()
     _, _, observed = sets(event=(2,))

@@ -11,35 +11,70 @@ KEY = jax.random.key(0)
 N_PARTICLES, BATCH = 57, 4000
 
 
-def draws(rounds):
-    """Room for five rounds, of which the newest gets three fifths of the training."""
-    size = 5 * N_PARTICLES
+def draws(*shares, part=0, parts=1, n_particles=N_PARTICLES):
+    """Room for five rounds, of which the first ones get these shares of the training."""
+    size = 5 * n_particles
+    shares = np.pad(shares, (0, 5 - len(shares)))
     return TrainingDraws(
         condition=jnp.zeros((2, size)),
         u=jnp.zeros((size, 4, 3)),
         ok=jnp.ones((size, 4), bool),
-        rounds=jnp.asarray(rounds),
-        newest_share=jnp.asarray(0.6),
-        n_particles=N_PARTICLES,
+        cumulative=jnp.asarray(shares.cumsum(), float),
+        part=jnp.asarray(part),
+        parts=parts,
+        n_particles=n_particles,
         batch_size=BATCH,
     )
 
 
-def test_the_newest_round_has_its_share_and_the_others_have_equal_ones():
-    counts = np.bincount(draws(3).batch_rounds(KEY, BATCH), minlength=5) / BATCH
+@pytest.mark.parametrize("total", [1.0, 0.3])
+def test_every_round_has_its_share_and_padding_has_none(total):
+    shares = np.array([0.6, 0.3, 0.1])
+    data = draws(*(total * shares))
+    counts = np.bincount(data.batch_rounds(KEY, BATCH), minlength=5) / BATCH
     # four standard errors of a share of 4000 draws
-    np.testing.assert_allclose(counts, [0.6, 0.2, 0.2, 0, 0], atol=4 * (0.24 / BATCH) ** 0.5)
-    assert not np.any(draws(1).batch_rounds(KEY, BATCH))
+    np.testing.assert_allclose(counts, [*shares, 0, 0], atol=4 * (0.24 / BATCH) ** 0.5)
+    assert not np.any(draws(1.0).batch_rounds(KEY, BATCH))
 
 
 @pytest.mark.parametrize("rounds", [jnp.arange(BATCH) % 3, jnp.array([2])], ids=["each", "one"])
 def test_a_batch_has_all_parameters_of_its_rounds_but_those_held_out(rounds):
-    data = draws(3)
+    data = draws(0.6, 0.3, 0.1)
     params = np.asarray(data.batch_params(KEY, rounds))
     np.testing.assert_array_equal(params // N_PARTICLES, np.broadcast_to(rounds, BATCH))
     held_out = set(range(0, N_PARTICLES, 10))
     assert set(params % N_PARTICLES) == set(range(N_PARTICLES)) - held_out
     assert set(np.asarray(data.held_out_params)) == held_out  # of the newest round
+
+
+@pytest.mark.parametrize("n_particles", [300, 310])
+def test_each_network_leaves_out_a_part_of_its_own_and_what_is_held_out(n_particles):
+    """In groups of 27 trained parameters, of which each of three parts has nine in a row.
+
+    The nine of 310 after the last whole group are seen by none.
+    """
+    trained = [k for k in range(n_particles) if k % 10][: 10 * 27]
+    seen = []
+    for part in range(3):
+        data = draws(1.0, part=part, parts=3, n_particles=n_particles)
+        seen.append(set(np.asarray(data.batch_params(KEY, jnp.array([0]))).tolist()))
+        left_out = {k for place, k in enumerate(trained) if place // 9 % 3 == part}
+        assert seen[-1] == set(trained) - left_out
+        np.testing.assert_array_equal(data.held_out_params, np.arange(0, n_particles, 10))
+    assert set.union(*seen) == set(trained)
+    assert not set.intersection(*seen)  # every parameter is left out by one of the networks
+
+
+def test_one_network_alone_leaves_nothing_out():
+    data = draws(1.0, part=-1, parts=3, n_particles=310)
+    seen = set(np.asarray(data.batch_params(KEY, jnp.array([0]))).tolist())
+    assert seen == {k for k in range(310) if k % 10}
+
+
+def test_no_part_is_left_out_of_too_few_parameters():
+    data = draws(1.0, part=1, parts=3, n_particles=29)  # 26 are trained on, and 27 make a group
+    seen = set(np.asarray(data.batch_params(KEY, jnp.array([0]))).tolist())
+    assert seen == {k for k in range(29) if k % 10}
 
 
 def test_counts_are_whole_numbers_everywhere():

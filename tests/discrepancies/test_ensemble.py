@@ -13,7 +13,6 @@ from pliant.discrepancies.ensemble import (
     AbstractNetwork,
     Ensemble,
     in_threads,
-    untrained_ensemble,
 )
 from pliant.problem.scale import Squash, Standardise, parameter_features
 
@@ -51,11 +50,10 @@ def ensemble(*, counts):
         squash=Squash(jnp.zeros(2), jnp.ones(2)),
         theta_squash=Squash(jnp.zeros(1), jnp.ones(1)),
         counts=np.full(2, counts),
-        draws=(),
         standardise=Standardise(array(2), jnp.array([0.5, 2.0])),
         networks=tuple(networks),
         shares=np.full(3, 1 / 3),
-        agreeing_rounds=1.0,
+        relevance=np.ones(1),
     )
 
 
@@ -90,17 +88,6 @@ def test_networks_for_another_standardisation_are_the_same_functions():
             rtol=1e-3,  # squares of differences of numbers up to ten
             atol=1e-4,
         )
-
-
-def test_an_untrained_ensemble_knows_the_scales_of_its_first_draws():
-    z = PROBLEM.prior.sample(jax.random.key(1), 200)
-    simulated = np.stack([np.arange(100.0), np.linspace(0, 1, 100)], axis=1)
-    given = untrained_ensemble(PROBLEM, z, simulated)
-    np.testing.assert_array_equal(given.counts, [True, False])  # in observations and draws
-    features = given.standardise(parameter_features(PROBLEM, given.theta_squash, z))
-    np.testing.assert_allclose(features.mean(axis=0), 0, atol=1e-5)
-    np.testing.assert_allclose(features.std(axis=0), 1, rtol=1e-5)
-    assert given.networks == given.draws == ()
 
 
 def test_threads_keep_the_order():

@@ -1,5 +1,7 @@
 """Neural likelihoods: their densities and losses against loops, and counts against Poisson."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,6 +12,7 @@ from scipy.stats import norm, poisson
 
 import pliant
 from learned_networks import LIKELIHOOD, learned, random_draws, shaken
+from pliant.discrepancies.likelihood_kl import LikelihoodNetwork
 
 PROBLEM = pliant.Problem(
     {"mu": dist.Normal(0, 1).expand([2]).to_event(1)},
@@ -21,18 +24,56 @@ U, CONDITION = jnp.split(jax.random.normal(jax.random.key(1), (6, 40)), [2])
 log_values = eqx.filter_jit(lambda network, u, condition: network.log_values(u, condition))
 
 
-@pytest.fixture(params=[True, False], ids=["gaussian", "flow"])
+KINDS = {
+    "gaussian": LikelihoodNetwork(UNTRAINED.gaussian, None),
+    "flow": LikelihoodNetwork(None, UNTRAINED.flow),
+    "both": UNTRAINED,
+}
+
+
+@pytest.fixture(params=KINDS)
 def network(request):
-    """Of random weights, using one of its two densities."""
-    use = jnp.asarray(request.param)
-    return eqx.tree_at(lambda n: n.use_gaussian, shaken(UNTRAINED), use)
+    """Of random weights."""
+    return shaken(KINDS[request.param])
 
 
-def test_without_training_it_is_a_standard_normal():
+@pytest.mark.parametrize("network", KINDS.values(), ids=KINDS)
+def test_without_training_it_is_a_standard_normal(network):
     expected = norm.logpdf(U).sum(axis=0)
-    for use in (True, False):
-        network = eqx.tree_at(lambda n: n.use_gaussian, UNTRAINED, jnp.asarray(use))
-        np.testing.assert_allclose(log_values(network, U, CONDITION), expected, atol=1e-5)
+    np.testing.assert_allclose(log_values(network, U, CONDITION), expected, atol=1e-5)
+
+
+def test_one_condition_for_all_points_is_that_condition_for_each(network):
+    one = CONDITION[:, :1]
+    found = log_values(network, U, one)
+    expected = log_values(network, U, jnp.broadcast_to(one, CONDITION.shape))
+    assert np.ptp(expected) > 1
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_both_are_trained_and_the_better_one_is_used():
+    """Draws around the first of four numbers: normal ones, and ones in two far clusters."""
+    rng = np.random.default_rng(0)
+    normal = rng.normal(size=(400, 5, 2))
+    sides = np.sign(rng.normal(size=normal.shape)) + 0.1 * normal
+    kind = dataclasses.replace(LIKELIHOOD, batch_size=100)
+    for noise, flow_is_better in ((normal, False), (sides, True)):
+        data = dataclasses.replace(random_draws(400, 5), batch_size=100)
+        u = 0.3 * data.condition[0][:, None, None] + jnp.asarray(noise, float)
+        data = dataclasses.replace(data, u=u, ok=jnp.ones_like(data.ok))
+        network, info = kind.trained(jax.random.key(3), UNTRAINED, data)
+        assert network.density.is_gaussian != flow_is_better
+        loss = kind.held_out_loss(network, data)
+        assert float(info["held_out"]) == pytest.approx(float(loss), abs=1e-4)
+        again, _ = kind.trained(jax.random.key(4), network, data)  # both go on
+        assert again.gaussian is not None
+        assert again.flow is not None
+        new = kind.untrained(jax.random.key(5), PROBLEM, 4, like=network)
+        assert new.gaussian is not None
+        assert (new.flow is None) != flow_is_better
+        trained, _ = kind.trained(jax.random.key(6), new, data)
+        assert (trained.flow is None) != flow_is_better
+        assert (trained.gaussian is None) == flow_is_better
 
 
 def test_the_same_network_for_conditions_on_another_scale(network):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pliant.discrepancies.lengthscales import PAPER_LENGTHSCALES
-from pliant.discrepancies.mmd import MMD, product_plan
+from pliant.discrepancies.mmd import LENGTHSCALES, MMD, product_plan
 
 KEY = jax.random.key(0)
 
@@ -16,7 +16,7 @@ def kernel_means(x, y, lengthscales):
     return (k.sum() - np.trace(k)) / (k.size - len(k)) if x is y else k.mean()
 
 
-def plain_mmd(x, y, lengthscales=PAPER_LENGTHSCALES):
+def plain_mmd(x, y, lengthscales=LENGTHSCALES):
     """The appendix's formula in float64."""
     x, y = np.asarray(x, float), np.asarray(y, float)
     within = kernel_means(y, y, lengthscales) if len(y) > 1 else len(lengthscales)
@@ -38,12 +38,15 @@ def measure(discrepancy, observed, x, ok=None):
 
 # Weights are exp(-D / 1e-3), so an error of 3e-6 in D is one of 0.3 % in a weight. Measured errors
 # are ten times smaller.
+@pytest.mark.parametrize("lengthscales", [LENGTHSCALES, PAPER_LENGTHSCALES], ids=["own", "paper"])
 @pytest.mark.parametrize("spread", [0.3, 3.0, 30.0])
 @pytest.mark.parametrize("d", [2, 17])
-def test_paper_kernel_to_float32_rounding(d, spread):
+def test_kernels_to_float32_rounding(d, spread, lengthscales):
     x, observed = random_sets(5, 100, 100, d, spread)
-    expected = [plain_mmd(s, observed) for s in x]
-    np.testing.assert_allclose(measure(MMD(), observed, x), expected, rtol=0, atol=1e-6)
+    expected = [plain_mmd(s, observed, lengthscales) for s in x]
+    found = measure(MMD(lengthscales=lengthscales), observed, x)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    assert MMD().lengthscales == LENGTHSCALES
 
 
 @pytest.mark.parametrize(
@@ -100,9 +103,14 @@ def test_it_is_unbiased():
     assert abs(means.mean()) < 3 * means.std() / np.sqrt(50)
 
 
-def test_the_papers_lengthscales_need_four_exponentials():
-    plan = product_plan(PAPER_LENGTHSCALES)
-    assert [PAPER_LENGTHSCALES[i] for i, factors in plan if factors is None] == [1000, 800, 130, 1]
+@pytest.mark.parametrize(
+    ("lengthscales", "exponentials"),
+    [(LENGTHSCALES, [1024, 128, 16]), (PAPER_LENGTHSCALES, [1000, 800, 130, 1])],
+    ids=["own", "paper"],
+)
+def test_few_lengthscales_need_an_exponential(lengthscales, exponentials):
+    plan = product_plan(lengthscales)
+    assert [lengthscales[i] for i, factors in plan if factors is None] == exponentials
 
 
 def test_products_are_kernels_and_rounding_errors_are_bounded():
@@ -122,7 +130,7 @@ def test_products_are_kernels_and_rounding_errors_are_bounded():
 
 
 def test_xla_does_not_turn_products_back_into_exponentials():
-    kernel = MMD()._kernel(None)
+    kernel = MMD(lengthscales=PAPER_LENGTHSCALES)._kernel(None)
     compiled = jax.jit(kernel).lower(jax.ShapeDtypeStruct((1000,), jnp.float32)).compile()
     assert compiled.as_text().count(" exponential(") == 4
 

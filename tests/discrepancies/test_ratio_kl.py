@@ -19,7 +19,7 @@ PROBLEM = pliant.Problem(
     np.random.default_rng(0).normal(size=(6, 2)),
 )
 EMBEDDED = pliant.RatioKL(
-    embedding=pliant.Concatenation(features=4, width=16), width=16, training=TRAINING
+    embedding=pliant.Concatenation(features=4, width=16), width=16, training=TRAINING, approach=None
 )
 U, CONDITION = jnp.split(jax.random.normal(jax.random.key(1), (6, 40)), [2])
 log_values = eqx.filter_jit(lambda network, u, condition: network.log_values(u, condition))
@@ -40,6 +40,15 @@ def test_the_same_network_for_conditions_on_another_scale(kind):
     expected = log_values(network, U, factor[:, None] * CONDITION + shift[:, None])
     assert np.ptp(expected) > 0.1
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)  # single precision
+
+
+@pytest.mark.parametrize("kind", [RATIO, EMBEDDED], ids=["plain", "embedded"])
+def test_one_condition_for_all_points_is_that_condition_for_each(kind):
+    network, one = shaken(kind.untrained(jax.random.key(0), PROBLEM, 4)), CONDITION[:, :1]
+    found = log_values(network, U, one)
+    expected = log_values(network, U, jnp.broadcast_to(one, CONDITION.shape))
+    assert np.ptp(expected) > 0.1
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("atoms", [2, 16])

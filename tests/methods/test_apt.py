@@ -177,6 +177,16 @@ def test_sets_that_fail_are_left_out_and_too_many_end_the_run():
     assert "simulated sets" in failed.message
 
 
+def test_the_smallest_round_holds_out_fewer_sets_than_atoms():
+    """Of 40 sets four are held out, and so at most four parameters compete for one of them."""
+    training = pliant.Training(steps=20, every=10)
+    options = {**OPTIONS, "n_particles": 40, "atoms": 10, "training": training}
+    result = pliant.infer(problem(OBSERVED), pliant.APT(rounds=2, **options), seed=0)
+    assert result.status == "finished"
+    held_out = result.history["held_out"]
+    assert 0 < held_out[1] < 2 * np.log(4)  # log 4 for parameters that cannot be told apart
+
+
 @pytest.mark.wrong_types
 @pytest.mark.parametrize(
     ("option", "value"),

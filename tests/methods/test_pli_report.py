@@ -1,6 +1,7 @@
 """What a round of PLI reports, against the formulas."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -8,16 +9,26 @@ from scipy.stats import pearsonr, rankdata
 
 from pliant import Status
 from pliant.discrepancies.base import Evaluation, Particles
-from pliant.methods.pli_report import converged, diverged, is_settled, round_row, too_noisy
+from pliant.methods.pli_report import (
+    converged,
+    diverged,
+    is_settled,
+    round_row,
+    shortfall,
+    standard_error,
+    too_noisy,
+)
+from pliant.methods.pli_state import PLIState
 from pliant.weighting.weights import Tempering
 
 ZEROS = np.zeros(4000)
 GIVEN = Particles(np.random.default_rng(1).normal(size=(4000, 2)), ZEROS, ZEROS, ZEROS, ZEROS)
+NONE = np.zeros((0, 0))
 TEMPERING = Tempering(power=0.5, bandwidth=0.4, level=0.6)
 
 
-def evaluated(log_partition=ZEROS[:0], **row):
-    return Evaluation(GIVEN, None, 0, row, np.zeros((0, 1)), log_partition)
+def evaluated(log_partition=ZEROS[:0], *, errors=NONE, **row):
+    return Evaluation(GIVEN, None, 0, row, np.zeros((0, 1)), log_partition, errors)
 
 
 @pytest.fixture
@@ -66,6 +77,21 @@ def test_the_rank_correlation_of_one_particle_is_unknown():
     assert np.isnan(row["spearman"])
 
 
+def test_the_standard_error_is_that_over_the_posterior_and_no_constant_counts(rng):
+    errors, log_w = rng.normal(size=(3, 4000)), rng.normal(size=4000)
+    weights = np.exp(log_w) / np.exp(log_w).sum()
+    variances = [np.cov(source, aweights=weights, ddof=0) for source in errors]
+    expected = np.sum(variances) ** 0.5
+    assert standard_error(errors, log_w) == pytest.approx(expected)
+    constants = np.array([[5.0], [-3.0], [100.0]])
+    assert standard_error(errors + constants, log_w) == pytest.approx(expected)
+    row = round_row(GIVEN, evaluated(errors=errors), TEMPERING, 0.1, log_w)
+    assert row["log_likelihood_se"] == pytest.approx(expected)
+    for unknown in (errors[:1], errors[:0]):  # one network has nothing to differ from
+        row = round_row(GIVEN, evaluated(errors=unknown), TEMPERING, 0.1, log_w)
+        assert "log_likelihood_se" not in row
+
+
 def test_settled_is_a_proposal_that_the_weights_leave_in_place():
     z = GIVEN.z
     assert is_settled(GIVEN, ZEROS)
@@ -76,10 +102,49 @@ def test_settled_is_a_proposal_that_the_weights_leave_in_place():
 
 
 def test_ends_say_what_happened_and_what_to_do():
-    assert converged().status is Status.CONVERGED
+    status, message = converged({"log_likelihood_se": 0.1234})
+    assert status is Status.CONVERGED
+    assert "standard error of 0.12 nats" in message
     assert diverged().status is Status.DIVERGED
     assert "lower learning rate" in diverged().message
     status, message = too_noisy({"distance_se": 0.0123, "noise_share": 0.934}, 20, 1e-3)
     assert status is Status.NOISE_LIMITED
     for part in ("from 20 draws", "error 0.012", "93%", "n_draws=80", "beta=0.004"):
         assert part in message
+
+
+NEAR = {"networks": 3, "log_likelihood_se": 0.2}
+
+
+def missing(row, *, eta=0.0, approaching=False, learned=True, settled=True):
+    tempering = Tempering(power=1.0, bandwidth=0.1 * (1 + eta), level=1.0)
+    state = PLIState(
+        GIVEN, None, 0.1, tempering=tempering, approaching=approaching, settled=settled
+    )
+    return shortfall(row, state, learned=learned)
+
+
+@pytest.mark.parametrize(
+    ("row", "state", "said"),
+    [
+        (NEAR, {"approaching": True}, "before a likelihood was learned.*too wide"),
+        (NEAR, {"eta": 2.5}, "bandwidth is 3.5 times its target: .* too wide"),
+        (NEAR, {"eta": 2.5, "learned": False}, "bandwidth is 3.5 times"),
+        (NEAR, {"settled": False}, "no round there has left the posterior as it was"),
+        (NEAR | {"log_likelihood_se": 0.61}, {}, "standard error is 0.61 nats, and less than 0.4"),
+        ({"networks": 3}, {}, "standard error is unknown"),
+    ],
+)
+def test_what_is_missing_is_said_with_a_remedy(row, state, said):
+    found = missing(row, **state)
+    assert re.search(said, found)
+    assert found.endswith("Use more rounds or a larger budget.")
+
+
+@pytest.mark.parametrize(
+    ("row", "state"),
+    [(NEAR, {}), ({"networks": 1}, {}), ({}, {"learned": False, "settled": False})],
+    ids=["learned", "one network", "measured"],
+)
+def test_nothing_is_missing_at_the_target(row, state):
+    assert missing(row, **state) == ""

@@ -21,6 +21,14 @@ def test_errors_are_told_from_ends_that_were_asked_for():
     assert {status for status in Status if status.is_error} == errors
 
 
+def test_successes_and_ends_that_the_user_wanted():
+    successes = {"finished", "converged", "reached_tolerance"}
+    assert {status for status in Status if status.is_success} == successes
+    wanted = {"interrupted", "stopped_by_callback"}
+    assert {status for status in Status if status.is_wanted} == wanted
+    assert not any(Status(value).is_error for value in successes | wanted)
+
+
 def test_an_unknown_status_is_refused():
     with pytest.raises(ValueError, match="wonderful"):
         Status("wonderful")

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import pliant
-from pliant.discrepancies.mmd import PAPER_LENGTHSCALES
+from pliant.discrepancies.lengthscales import PAPER_LENGTHSCALES
 from pliant.metrics.mmd import squared_mmd
 
 
@@ -45,7 +45,7 @@ def test_agrees_with_the_discrepancy(rng):
     import jax
 
     x, y = rng.normal(size=(50, 2)), rng.normal(size=(60, 2)) + 1
-    mmd = pliant.MMD()
+    mmd = pliant.MMD(lengthscales=PAPER_LENGTHSCALES)
     state = mmd.prepare(jax.numpy.asarray(y))
     ok = np.ones((1, 50), bool)
     distances, _ = mmd.measure(state, jax.numpy.asarray(x[None]), ok)

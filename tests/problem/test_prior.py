@@ -263,6 +263,7 @@ UNCHECKED = {"validate_args": False}  # as under jit, where numpyro cannot check
         (dist.Uniform(2.0, 1.0, **UNCHECKED), ValueError, "outside of its support"),
         (dist.Delta(1.0), ValueError, "constant.*into the simulator"),
         (dist.Normal(0, 1e20), ValueError, r"size .e\+20.*variance.*Change the units"),
+        (dist.Normal(0, 1e-20), ValueError, r"size .e-20.*variance.*Change the units"),
         (dist.LogNormal(jnp.array([0.0, -60.0]), 1), ValueError, "variance.*Change the units"),
         (dist.HalfNormal(1e-42), ValueError, "variance.*Change the units"),
         (dist.Uniform(1e9, 1e9 + 1), ValueError, "constant in single precision"),

@@ -43,6 +43,7 @@ def test_resampling_gives_the_target():
     check = check_of(sd=1.3)
     assert check.k_hat < 0.5
     assert "fits its target:" in check.message
+    assert check.ess > 0.5 * 4000
     result = result_of(check)
     z = np.asarray(result.resampled().density.sample(jax.random.key(0), 20_000))
     error = 4 / check.ess**0.5  # four standard errors of a mean, in spreads of one
@@ -58,8 +59,20 @@ def test_a_fit_that_is_too_narrow_is_told():
         result_of(check).resampled()
 
 
+@pytest.mark.parametrize(
+    ("sd", "said"),
+    [(1.3, "fits its target:"), (3.0, "fits its target roughly"), (9.0, "is far wider than")],
+)
+def test_a_fit_that_is_wider_is_told_by_its_effective_size(sd, said):
+    """k-hat alone calls every fit good that is wider than its target."""
+    check = check_of(sd)
+    assert check.k_hat < 0.5
+    assert f"posterior {said}" in check.message
+    assert f"ESS {check.ess:,.0f} of 4,000" in check.message
+
+
 def test_without_a_check_there_is_nothing_to_resample():
-    with pytest.raises(ValueError, match=r"no final check.*PLI\.accurate"):
+    with pytest.raises(ValueError, match=r"no final check.*LikelihoodKL"):
         result_of(None).resampled()
 
 

@@ -5,8 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
+from pliant.discrepancies.base import Particles
 from pliant.weighting.kernels import ExponentialKernel, UniformKernel
-from pliant.weighting.weights import Tempering, full_tempering, log_weights
+from pliant.weighting.weights import Tempering, contained, full_tempering, log_weights
 
 BETA = 1e-3
 KERNEL = ExponentialKernel()
@@ -48,3 +49,18 @@ def test_base_weights_are_added(particles):
 def test_full_weights_take_in_the_target_over_the_bandwidth():
     tempering = full_tempering(4 * BETA, BETA)
     assert (tempering.power, tempering.bandwidth, tempering.level) == (1.0, 4 * BETA, 0.25)
+
+
+@pytest.mark.parametrize("level", [0.002, 0.1, 0.7, 1.0])
+def test_the_contained_level_is_that_of_a_tempered_posterior(level):
+    """Prior N(0, 1), and a pseudo-likelihood of precision 30: both Gaussian, so q is known."""
+    precision, n = 30.0, 20_000
+    beta = 0.5 / precision  # of exp(-D / (2 beta)), with D = z^2 / 2
+    z = np.random.default_rng(0).normal(size=(n, 1)) / (1 + level * precision) ** 0.5
+    log_q = -0.5 * (1 + level * precision) * z[:, 0] ** 2
+    given = Particles(z, -0.5 * z[:, 0] ** 2, log_q, 0.5 * z[:, 0] ** 2, np.zeros(n))
+    found = contained(given, KERNEL, beta)
+    assert found.power == 1
+    assert found.bandwidth == pytest.approx(beta / found.level)
+    step = 10 ** (6 / 59)  # of the grid: it finds the level below the true one or that above it
+    assert level / step < found.level < level * step

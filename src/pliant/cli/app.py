@@ -58,8 +58,8 @@ def _pliant(
     "[bold]pliant run slcp --n-obs 100 --out runs/slcp[/]\n\n"
     "[bold]pliant run my_model.py:problem --family gaussian-mixture --max-seconds 600[/]\n\n"
     "Ctrl-C ends a run and saves the last finished round; [bold]pliant resume[/] resumes it. Exit "
-    "codes: 0 finished, or stopped by a budget, by noise, or by too few acceptances; 1 failed; 2 a "
-    "mistake in the command; 130 Ctrl-C."
+    "codes: 0 finished, or ended short of the target by rounds, a budget, noise or too few "
+    "acceptances; 1 failed; 2 a mistake in the command; 130 Ctrl-C."
 )
 def run(
     target: Annotated[str, options.TARGET],

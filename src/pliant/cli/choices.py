@@ -10,7 +10,8 @@ from pliant.cli.errors import UserError
 
 METHODS = {
     "pli": "pliant.methods.pli:PLI",
-    "pli-accurate": "pliant.methods.pli:PLI.accurate",
+    "pli-mmd": "pliant.methods.pli:PLI",
+    "pli-wasserstein": "pliant.methods.pli:PLI",
     "pli-paper": "pliant.methods.pli:PLI.paper",
     "rejection-abc": "pliant.methods.abc.rejection:RejectionABC",
     "smc-abc": "pliant.methods.abc.smc:SMCABC",
@@ -58,6 +59,8 @@ PARTS = {
     "kernel": KERNELS,
     "embedding": EMBEDDINGS,
 }
+_WITH = {"pli-mmd": "mmd", "pli-wasserstein": "wasserstein"}  # methods with a discrepancy
+_FORMER = {"pli-accurate": "pli"}  # names that a user may still type
 _INSIDE = {"epsilon": "schedule"}  # options of the command that belong to an option of the method
 
 
@@ -91,6 +94,8 @@ def listed(names: Any) -> str:
 
 def closest(name: str, names: Any) -> str:
     """`` Did you mean ...?`` with the closest of ``names``; empty if none is close."""
+    if _FORMER.get(name) in list(names):
+        return f" {name!r} is now {_FORMER[name]!r}."
     near = difflib.get_close_matches(name.lower(), list(names), n=1, cutoff=0.5)
     return f" Did you mean {near[0]!r}?" if near else ""
 
@@ -119,6 +124,9 @@ def build_method(method: str, n_obs: int, **options: Any) -> Any:
 def preset(method: str, n_obs: int, **options: Any) -> Any:
     """The method of that name for ``n_obs`` observations, with options in place of its own."""
     build = resolve_name(METHODS[method])
+    if method in _WITH:
+        own = resolve_name(DISCREPANCIES[_WITH[method]])()
+        return build(**{"discrepancy": own, **options})
     return build(n_obs, **options) if method == "pli-paper" else build(**options)
 
 
@@ -130,7 +138,7 @@ def same_or_new(part: Any, kind: type) -> Any:
 def method_class(method: str) -> type:
     """The class of a method, whose fields are its options."""
     module, _, names = METHODS[method].partition(":")
-    return resolve_name(f"{module}:{names.partition('.')[0]}")  # without .paper or .accurate
+    return resolve_name(f"{module}:{names.partition('.')[0]}")  # without .paper
 
 
 def option_names(method: str) -> set[str]:

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import typer
-from rich.console import Console
 
 from pliant.cli.errors import UserError
 from pliant.cli.report import console, print_files, print_metrics, say
 from pliant.cli.target import has_changed, read_config, read_target_again
+from pliant.cli.working import working
 from pliant.run.folder import METRICS, RESULT, holds_result
 
 _INTERRUPTED = 130
@@ -24,14 +24,13 @@ def evaluate_run(folder: Path, *, n_samples: int, problem: str | None = None) ->
     config = read_config(folder)
     out = console()
     try:
-        with Console(stderr=True).status("loading") as status:
+        with working("loading"):
             from pliant._files import write_json
             from pliant.metrics.table import evaluate
             from pliant.run.result import load
 
             target = read_target_again(config, problem)
             posterior = load(folder).posterior
-            status.update("measuring")
             options = {"n_samples": n_samples, "seed": config["seed"]}
             rows = evaluate(posterior, target.problem, task=target.task, **options)
     except KeyboardInterrupt:

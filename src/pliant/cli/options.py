@@ -50,10 +50,10 @@ FROM_FILE = _problem(
 
 METHOD = _method(
     "NAME",
-    f"{listed(METHODS)}: Pseudo-Likelihood Inference with fast settings, with a learned "
-    "likelihood, or with the paper's settings, which take hours; a sampler of approximate "
-    "Bayesian computation, which has no --family, --beta or --epsilon; or Automatic Posterior "
-    "Transformation, which has no --discrepancy either.",
+    f"{listed(METHODS)}: Pseudo-Likelihood Inference with a learned likelihood, with a distance "
+    "between sets, which is not exact, or with the paper's settings, which take hours; a sampler "
+    "of approximate Bayesian computation, which has no --family, --beta or --epsilon; or Automatic "
+    "Posterior Transformation, which has no --discrepancy either.",
     "pli",
     callback=one_of("--method", METHODS),
 )
@@ -61,7 +61,8 @@ DISCREPANCY = _method(
     "NAME",
     f"The distance between sets of data: {listed(DISCREPANCIES)}. The last two are learned "
     "from the simulations, and only pli has them.",
-    "mmd; with pli-accurate likelihood-kl",
+    "with pli, likelihood-kl for observations of up to 30 numbers and ratio-kl for longer ones; "
+    "with others mmd",
     callback=one_of("--discrepancy", DISCREPANCIES),
 )
 FAMILY = _method(
@@ -76,18 +77,19 @@ ROUNDS = _method(
 N_PARTICLES = _method(
     "K",
     "Parameters to try per round.",
-    "5000; with -abc 1000; with a learned distance and apt 2000",
+    "2000; with a distance between sets 5000; with -abc 1000",
 )
 N_DRAWS = _method(
     "M",
     "Simulations per parameter.",
-    "the larger of N and 100; with a learned distance 20; with pli-paper and -abc N",
+    "20, or N / 2 up to 100 with a JAX simulator; with a distance between sets the larger of N and "
+    "100; with pli-paper and -abc N",
 )
 BETA = _method(
     "NUMBER|calibrated",
     "The final bandwidth: a parameter at the distance D has the likelihood exp(-D / (2 beta)). "
     "With mmd and energy, calibrated finds it from the observations.",
-    "0.05 / N; with a learned distance 0.5 / N; with pli-paper 5e-4",
+    "0.5 / N; with a distance between sets 0.05 / N; with pli-paper 5e-4",
 )
 EPSILON = _method(
     "NATS",

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pliant.cli.printable import printable
 from pliant.run.folder import CONTENTS
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 _ROUND = (
     *("round", "bandwidth", "kl", "ess", "unique", "acceptance"),
-    *("distance_min", "distance_median", "distance_se", "noise_share", "disagreement"),
-    *("usable", "busy", "simulations", "seconds"),
+    *("distance_min", "distance_median", "distance_se", "noise_share", "log_likelihood_se"),
+    *("level", "usable", "busy", "simulations", "seconds"),
 )
 
 
@@ -34,7 +35,8 @@ def console() -> Console:
 
 def say(out: Console, text: Text | str) -> None:
     """Print a line, wrapped at words only on a terminal."""
-    out.print(text, soft_wrap=not out.is_terminal)
+    shown = printable(text) if isinstance(text, str) else text
+    out.print(shown, soft_wrap=not out.is_terminal)
 
 
 def counted(n: int, noun: str) -> str:
@@ -44,9 +46,9 @@ def counted(n: int, noun: str) -> str:
 
 def print_status(out: Console, status: "Status", message: str) -> None:
     """Print the status and the message."""
-    done = status in ("finished", "converged")
-    colour = "red" if status.is_error else "green" if done else "yellow"
-    say(out, Text.assemble((status, f"bold {colour}"), f": {message}" if message else ""))
+    colour = "red" if status.is_error else "green" if status.is_success else "yellow"
+    told = f": {printable(message)}" if message else ""
+    say(out, Text.assemble((status, f"bold {colour}"), told))
 
 
 @contextmanager
@@ -99,7 +101,7 @@ def print_metrics(out: Console, rows: "Sequence[Metric]") -> None:
 
 def print_files(out: Console, folder: Path) -> None:
     """Print the folder and its contents."""
-    say(out, Text(f"{folder}/", style="bold"))
+    say(out, Text(printable(f"{folder}/"), style="bold"))
     for name, meaning in CONTENTS.items():
         if (folder / name).exists():
             say(out, f"  {name:<14} {meaning}")
@@ -118,7 +120,7 @@ def print_table(
         aligned = index > 0 if right is None else index in right
         table.add_column(Text(head), justify="right" if aligned else "left", overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     out.print(table)
 
 

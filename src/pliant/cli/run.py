@@ -21,12 +21,13 @@ from pliant.cli.report import (
 )
 from pliant.cli.run_folder import begin_folder, check_folder, write_run
 from pliant.cli.target import Target, has_changed, read_config, read_target, read_target_again
+from pliant.cli.working import log_lines, working
 from pliant.problem.samples import named
 from pliant.run.folder import RUN, SIMULATIONS, holds_run
 
 if TYPE_CHECKING:
-    from pliant.methods.base import AbstractMethod
     from pliant.run.result import Result
+    from pliant.run.store import Plan
 
 _NO_POSTERIOR = "No round gave a posterior, so nothing was written."
 _INTERRUPTED = "Interrupted before a round was finished: nothing was written."
@@ -54,7 +55,7 @@ def run_target(
     check_folder(folder, overwrite=overwrite)
     out = console()
     try:
-        with Console(stderr=True).status("loading"):
+        with working("loading"):
             from pliant._devices import keep_compiled_code
             from pliant.run.infer import infer_into, make_plan
             from pliant.run.store import RunStore
@@ -62,15 +63,13 @@ def run_target(
             keep_compiled_code()
             target = read_target(text, n_obs, seed)
             problem = target.problem
-            inference = build_method(method, problem.n_obs, **options)
-            if budget["max_simulations"] is not None:
-                inference = inference.within_budget(problem, budget["max_simulations"])
-        _announce(out, target, inference)
+            inference, reason = build_method(method, problem.n_obs, **options).chosen(problem)
         with on_dask(problem, dask) as spread:
             plan = make_plan(spread, inference, seed=seed, **budget)
-            with RunStore(folder) as store:
+            with RunStore(folder) as store, log_lines():
                 check_folder(folder, overwrite=overwrite)  # again: now nobody else can change it
-                begin_folder(folder, target, inference, seed, given)
+                begin_folder(folder, target, plan.method, seed, given)
+                _announce(out, target, plan, reason)
                 result = infer_into(store, spread, plan)
     except KeyboardInterrupt:
         typer.echo(_INTERRUPTED, err=True)
@@ -90,7 +89,7 @@ def resume_target(
     config = read_config(folder)
     out = console()
     try:
-        with Console(stderr=True).status("loading"):
+        with working("loading"):
             from pliant._devices import keep_compiled_code
             from pliant.run.infer import resume
 
@@ -101,7 +100,7 @@ def resume_target(
                 out,
                 f"{target.text} is not the file of the run, which resumes with it.",
             )
-        with on_dask(target.problem, dask) as spread:
+        with on_dask(target.problem, dask) as spread, log_lines():
             result = resume(folder, spread, **budget)
     except KeyboardInterrupt:
         typer.echo(_draws_kept(folder), err=True)
@@ -109,14 +108,20 @@ def resume_target(
     return _finish(out, folder, target, result)
 
 
-def _announce(out: Console, target: Target, method: "AbstractMethod") -> None:
-    problem = target.problem
+def _announce(out: Console, target: Target, plan: "Plan", reason: str) -> None:
+    """Print what the run will do, and why the method does it like this."""
+    problem, method = target.problem, plan.method
     say(
         out,
         f"{target.text}: {counted(problem.n_obs, 'observation')}, "
         f"{counted(problem.prior.dim, 'parameter')}; {counted(method.rounds, 'round')} of up to "
         f"{counted(method.simulations_per_round(problem), 'simulation')}",
     )
+    if reason:
+        say(out, reason)
+    if not problem.simulator.compiled:
+        calls = counted(plan.most_simulations(problem), "time")
+        say(out, f"The rounds call the simulator at most {calls}; --max-simulations limits this.")
 
 
 def _finish(out: Console, folder: Path, target: Target, result: "Result") -> int:
@@ -135,7 +140,7 @@ def _finish(out: Console, folder: Path, target: Target, result: "Result") -> int
         return _EXIT_CODE if interrupted else 1
     if result.status is Status.STORAGE_FAILED:
         return 1
-    with Console(stderr=True).status("writing"):
+    with working("writing samples and plots"):
         samples = write_run(folder, result, target)
     out.print()
     print_summary(out, samples, {} if target.truth is None else named(target.truth))

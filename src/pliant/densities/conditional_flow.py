@@ -5,9 +5,11 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pliant.densities.coupling import CouplingFlow
+from pliant.densities.weights import perceptron, zeroed
 
 _FULL = 20  # up to this dimension the Gaussian has correlations
 
@@ -15,31 +17,29 @@ _FULL = 20  # up to this dimension the Gaussian has correlations
 class GaussianHead(eqx.Module):
     """Mean and inverse Cholesky factor of a Gaussian, each computed from a condition.
 
-    A perceptron, plus a linear function for the mean: data often shift in proportion to a
-    parameter, and a small error of the shift moves a posterior of many observations.
+    A perceptron, plus a linear function: where a posterior is narrow, mean and log scale of the
+    data change in proportion to the parameters, and a small error of that moves a posterior of many
+    observations.
     """
 
     mlp: eqx.nn.MLP
     linear: eqx.nn.Linear
+    dim: int = eqx.field(static=True)
 
     def __init__(
         self, key: Key[Array, ""], *, dim: int, condition_dim: int, width: int, depth: int
     ):
-        mlp_key, linear_key = jax.random.split(key)
         outputs = 2 * dim + (dim * (dim - 1) // 2 if dim <= _FULL else 0)
-        mlp = eqx.nn.MLP(condition_dim, outputs, width, depth, jax.nn.silu, key=mlp_key)
-        self.mlp = eqx.tree_at(
-            lambda mlp: (mlp.layers[-1].weight, mlp.layers[-1].bias), mlp, replace_fn=jnp.zeros_like
-        )
-        linear = eqx.nn.Linear(condition_dim, dim, key=linear_key)
-        self.linear = jax.tree.map(jnp.zeros_like, linear)
+        mlp = perceptron(key, condition_dim, outputs, width, depth)
+        self.mlp = eqx.tree_at(lambda mlp: mlp.layers[-1], mlp, replace_fn=zeroed)
+        key = jax.random.key(0)
+        self.linear = zeroed(eqx.filter_eval_shape(eqx.nn.Linear, condition_dim, outputs, key=key))
+        self.dim = dim
 
     def __call__(self, condition: Float[Array, "condition_dim B"]) -> tuple[Array, Array, Array]:
         """Means, log diagonals and the entries below the diagonal, with the batch last."""
-        raw = jax.vmap(self.mlp, in_axes=1, out_axes=1)(condition)
-        shift = jax.vmap(self.linear, in_axes=1, out_axes=1)(condition)
-        dim = len(shift)
-        return raw[:dim] + shift, raw[dim : 2 * dim], raw[2 * dim :]
+        raw = jax.vmap(lambda c: self.mlp(c) + self.linear(c), in_axes=1, out_axes=1)(condition)
+        return raw[: self.dim], raw[self.dim : 2 * self.dim], raw[2 * self.dim :]
 
     def with_condition(
         self, factor: Float[Array, " c"], shift: Float[Array, " c"]
@@ -108,18 +108,29 @@ class ConditionalFlow(eqx.Module):
         )
         self.dim = dim
 
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether there are no splines."""
+        return len(self.flow.hidden_1) == 0
+
     def log_prob(
-        self, y: Float[Array, "dim B"], condition: Float[Array, "condition_dim B"]
+        self, y: Float[Array, "dim B"], condition: Float[Array, "condition_dim #B"]
     ) -> Float[Array, " B"]:
-        """Log densities of ``B`` points, each given its own condition."""
-        mean, log_diagonal, below = self._gaussian(condition)
-        centred = y - mean
-        x = jnp.exp(log_diagonal) * centred
-        if below is not None:
-            x = x + jnp.einsum("ijb,jb->ib", below, centred)
+        """Log densities of ``B`` points, each given its own condition, or all given one."""
+        mean, log_diagonal, below = self.head(condition)
+        x = _times_triangle(log_diagonal, below, y - mean)
         noise, log_det = self.flow.forward(x, condition)
         log_det = log_det + jnp.sum(log_diagonal, axis=0)
         return log_det - 0.5 * jnp.sum(noise**2, axis=0) - 0.5 * self.dim * jnp.log(2 * jnp.pi)
+
+    def gaussian_log_prob(
+        self, y: Float[Array, "dim B M"], condition: Float[Array, "condition_dim B"]
+    ) -> Float[Array, "B M"]:
+        """Without splines: log densities of ``M`` points for each condition."""
+        mean, log_diagonal, below = (part[..., None] for part in self.head(condition))
+        x = _times_triangle(log_diagonal, below, y - mean)
+        log_det = jnp.sum(log_diagonal, axis=0) - 0.5 * self.dim * jnp.log(2 * jnp.pi)
+        return log_det - 0.5 * jnp.sum(x**2, axis=0)
 
     def sample(
         self, key: Key[Array, ""], condition: Float[Array, "condition_dim B"]
@@ -127,10 +138,12 @@ class ConditionalFlow(eqx.Module):
         """One draw for each condition."""
         noise = jax.random.normal(key, (self.dim, condition.shape[1]))
         x, _ = self.flow.inverse(noise, condition)
-        mean, log_diagonal, below = self._gaussian(condition)
-        if below is None:
+        mean, log_diagonal, below = self.head(condition)
+        if not len(below):
             return mean + x * jnp.exp(-log_diagonal)
-        matrices = jnp.moveaxis(below, -1, 0) + jax.vmap(jnp.diag, 1)(jnp.exp(log_diagonal))
+        rows, columns = jnp.tril_indices(self.dim, -1)
+        matrices = jax.vmap(jnp.diag, 1)(jnp.exp(log_diagonal))
+        matrices = matrices.at[:, rows, columns].set(below.T)
         solve = jax.vmap(lambda a, b: jax.scipy.linalg.solve_triangular(a, b, lower=True))
         return mean + solve(matrices, x.T).T
 
@@ -151,11 +164,15 @@ class ConditionalFlow(eqx.Module):
             ),
         )
 
-    def _gaussian(self, condition: Array) -> tuple[Array, Array, Array | None]:
-        """Mean, log diagonal and the part below the diagonal of A, with the batch last."""
-        mean, log_diagonal, rest = self.head(condition)
-        if self.dim > _FULL:
-            return mean, log_diagonal, None
-        rows, columns = jnp.tril_indices(self.dim, -1)
-        below = jnp.zeros((self.dim, self.dim, mean.shape[1])).at[rows, columns].set(rest)
-        return mean, log_diagonal, below
+
+def _times_triangle(log_diagonal: Array, below: Array, y: Array) -> Array:
+    """A y, row by row; a matrix would have to be filled first, which takes longer.
+
+    The first axis has the rows of A's diagonal, its entries below, and the dimensions of y.
+    """
+    x = jnp.exp(log_diagonal) * y
+    if not len(below):
+        return x
+    ends = np.cumsum(np.arange(len(y)))
+    rows = [jnp.sum(below[end - i : end] * y[:i], axis=0) for i, end in enumerate(ends)]
+    return x + jnp.stack(rows)

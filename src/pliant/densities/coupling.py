@@ -12,6 +12,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
+from pliant.densities.weights import generator, uniform_weights
+
 _MIN_BIN = 1e-3  # the narrowest bin, as a share of the interval
 _MIN_SLOPE = 1e-3
 _UNIT = math.log(math.expm1(1 - _MIN_SLOPE))  # where the slope is one
@@ -61,10 +63,10 @@ class CouplingFlow(eqx.Module):
         kept = dim // 2
         inputs = kept + condition_dim
         outputs = (3 * bins - 1) * (dim - kept)
-        key_1, key_2 = jax.random.split(key)
-        self.hidden_1 = _uniform(key_1, (layers, width, inputs), inputs)
+        rng = generator(key)
+        self.hidden_1 = uniform_weights(rng, (layers, width, inputs), inputs)
         self.bias_1 = jnp.zeros((layers, width, 1))
-        self.hidden = _uniform(key_2, (layers, depth - 1, width, width), width)
+        self.hidden = uniform_weights(rng, (layers, depth - 1, width, width), width)
         self.bias = jnp.zeros((layers, depth - 1, width, 1))
         self.last = jnp.zeros((layers, outputs, width))
         self.bias_last = jnp.zeros((layers, outputs, 1))
@@ -73,7 +75,7 @@ class CouplingFlow(eqx.Module):
         self.interval = interval
 
     def forward(
-        self, x: Float[Array, "dim B"], condition: Float[Array, "condition_dim B"] | None = None
+        self, x: Float[Array, "dim B"], condition: Float[Array, "condition_dim #B"] | None = None
     ) -> tuple[Float[Array, "dim B"], Float[Array, " B"]]:
         """y(x) and ``log |dy/dx|``."""
         kept = self.dim // 2
@@ -89,7 +91,7 @@ class CouplingFlow(eqx.Module):
         return y, log_det
 
     def inverse(
-        self, y: Float[Array, "dim B"], condition: Float[Array, "condition_dim B"] | None = None
+        self, y: Float[Array, "dim B"], condition: Float[Array, "condition_dim #B"] | None = None
     ) -> tuple[Float[Array, "dim B"], Float[Array, " B"]]:
         """x(y) and ``log |dy/dx|`` there."""
         moved = self.dim - self.dim // 2
@@ -119,8 +121,10 @@ class CouplingFlow(eqx.Module):
         self, weights: tuple[Array, ...], kept: Float[Array, "kept B"], condition: Array | None
     ) -> tuple[Array, Array, Array]:
         hidden_1, bias_1, hidden, bias, last, bias_last = weights
-        inputs = kept if condition is None else jnp.concatenate([kept, condition])
-        h = jax.nn.relu(hidden_1 @ inputs + bias_1)
+        h = hidden_1[:, : len(kept)] @ kept + bias_1
+        if condition is not None:
+            h = h + hidden_1[:, len(kept) :] @ condition
+        h = jax.nn.relu(h)
         for own_hidden, own_bias in zip(hidden, bias, strict=True):
             h = jax.nn.relu(own_hidden @ h + own_bias)
         raw = (last @ h + bias_last).reshape(3 * self.bins - 1, self.dim - self.dim // 2, -1)
@@ -220,8 +224,3 @@ def _pick(
         total(inner == own, slopes) + (bin_ == 0),
         total(inner == own + 1, slopes) + (bin_ == bins - 1),
     )
-
-
-def _uniform(key: Key[Array, ""], shape: tuple[int, ...], inputs: int) -> Array:
-    bound = 1 / jnp.sqrt(max(inputs, 1))
-    return jax.random.uniform(key, shape, minval=-bound, maxval=bound)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from pliant._checks import check_integer
+from pliant.densities.weights import perceptron
 
 
 class AbstractEmbedding(eqx.Module):
@@ -40,9 +41,7 @@ class Concatenation(AbstractEmbedding):
     def build(self, key: Key[Array, ""], set_shape: tuple[int, int]) -> "ConcatenationNetwork":
         """A perceptron on the flattened set."""
         n, d = set_shape
-        return ConcatenationNetwork(
-            eqx.nn.MLP(n * d, self.features, self.width, 2, jax.nn.silu, key=key)
-        )
+        return ConcatenationNetwork(perceptron(key, n * d, self.features, self.width, 2))
 
 
 class ConcatenationNetwork(eqx.Module):
@@ -78,8 +77,8 @@ class DeepSet(AbstractEmbedding):
         _, d = set_shape
         width = self.width
         return DeepSetNetwork(
-            point=eqx.nn.MLP(d, width, width, 2, jax.nn.silu, key=point_key),
-            whole=eqx.nn.MLP(width + 1, self.features, width, 2, jax.nn.silu, key=whole_key),
+            point=perceptron(point_key, d, width, width, 2),
+            whole=perceptron(whole_key, width + 1, self.features, width, 2),
         )
 
 

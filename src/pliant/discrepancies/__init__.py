@@ -7,6 +7,7 @@ Measured discrepancies simulate a set with each parameter and compare it: ``meas
 ``mmd`` (``pairs``, ``lengthscales``), ``random_features``, ``energy``, ``wasserstein``,
 ``sliced_wasserstein``, ``euclidean``; ``blocks`` maps them over many sets.
 
-Learned ones train networks on single draws and evaluate them: ``learned``, then ``draws`` (what
-the networks are trained on), ``ensemble`` (the networks), ``likelihood_kl``, ``ratio_kl``.
+Learned ones train networks on single draws and evaluate them: ``learned``, then ``approach`` (the
+first rounds), ``draws`` and ``memory`` (what the networks are trained on), ``ensemble`` (the
+networks), ``likelihood_kl``, ``ratio_kl``.
 """

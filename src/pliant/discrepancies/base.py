@@ -104,6 +104,11 @@ class Evaluation(NamedTuple):
     """``dD / dw_i`` of the first I particles for the weight of each observation, if wanted."""
     log_partition: Float[np.ndarray, " S"] = np.zeros(0)
     """log Z of the first S particles, if wanted; ``-inf`` where too few draws are usable."""
+    errors: Float[np.ndarray, "J K"] = np.zeros((0, 0))
+    """Errors of the log-likelihoods, in nats, by J independent sources; none if unknown."""
+    beta: float | None = None
+    """The target bandwidth of these distances, if they are not yet those that are wanted but
+    rougher ones, by which the first rounds approach the posterior."""
 
 
 class BudgetedSizes(NamedTuple):
@@ -133,7 +138,7 @@ class AbstractDiscrepancy(eqx.Module):
         """The target bandwidth that suits the discrepancy."""
 
     @abc.abstractmethod
-    def default_sizes(self, n_obs: int) -> tuple[int, int]:
+    def default_sizes(self, problem: Problem) -> tuple[int, int]:
         """The particles K of a round and the draws M for each of them."""
 
     @abc.abstractmethod
@@ -143,6 +148,11 @@ class AbstractDiscrepancy(eqx.Module):
     def simulations_before(self, problem: Problem) -> int:
         """The simulator calls of ``init``."""
         return 0
+
+    def check_memory(
+        self, problem: Problem, n_particles: int, n_draws: int, chunk_size: int | None
+    ) -> None:
+        """Raise a ``ValueError`` if a round cannot fit into memory. Nothing is simulated."""
 
     @abc.abstractmethod
     def init(self, key: Key[Array, ""], problem: Problem, n_draws: int) -> tuple[Any, int]:

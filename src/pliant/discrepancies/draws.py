@@ -10,12 +10,12 @@ from pliant.densities.contrast import HELD_OUT, n_training, training_index
 
 
 class RoundDraws(eqx.Module):
-    """The simulations of one round, as networks see them."""
+    """The simulations of one round."""
 
     features: Float[np.ndarray, "K c"]
     """Of the parameters."""
-    u: Float[np.ndarray, "K M d"]
-    """The draws."""
+    rows: Float[np.ndarray, "K M d"]
+    """The flattened draws, counts spread over their unit interval."""
     ok: Bool[np.ndarray, "K M"]
 
 
@@ -26,19 +26,18 @@ class TrainingDraws(eqx.Module):
     """The parameters."""
     u: Float[Array, "C M d"]
     ok: Bool[Array, "C M"]
-    rounds: Int[Array, ""]
-    """How many rounds there are; the rest of C is padding."""
-    newest_share: Float[Array, ""]
-    """The share of the training that the newest round gets."""
+    cumulative: Float[Array, " window"]
+    """The shares of the training that the rounds get, summed up; zero for padding."""
+    part: Int[Array, ""]
+    """Which of ``parts`` of the parameters is left out; -1 for none."""
+    parts: int = eqx.field(static=True)
     n_particles: int = eqx.field(static=True)
     batch_size: int = eqx.field(static=True)
 
     def batch_rounds(self, key: Key[Array, ""], n: int) -> Int[Array, " n"]:
-        """Random rounds, the newest with its share."""
-        share_key, round_key = jax.random.split(key)
-        older = jax.random.randint(round_key, (n,), 1, jnp.maximum(self.rounds, 2))
-        newest = jax.random.uniform(share_key, (n,)) < self.newest_share
-        return jnp.where(newest | (self.rounds == 1), 0, older)
+        """Random rounds, each with its share."""
+        uniform = jax.random.uniform(key, (n,)) * self.cumulative[-1]
+        return jnp.searchsorted(self.cumulative, uniform, side="right")
 
     def batch_params(self, key: Key[Array, ""], rounds: Int[Array, " n"]) -> Int[Array, " B"]:
         """A random parameter for each place of a batch, none that is held out.
@@ -48,7 +47,15 @@ class TrainingDraws(eqx.Module):
             rounds: The round of each place, or one for all.
         """
         n_trained = n_training(self.n_particles)
-        place = jax.random.randint(key, (self.batch_size,), 0, n_trained)
+        group = (HELD_OUT - 1) * self.parts  # of parameters, of which every part has nine
+        key, all_key = jax.random.split(key)
+        place = jax.random.randint(all_key, (self.batch_size,), 0, n_trained)
+        if self.parts > 1 and n_trained >= group:
+            kept = group - (HELD_OUT - 1)
+            some = jax.random.randint(key, (self.batch_size,), 0, n_trained // group * kept)
+            within = some % kept
+            within = within + jnp.where(within >= self.part * (HELD_OUT - 1), HELD_OUT - 1, 0)
+            place = jnp.where(self.part < 0, place, some // kept * group + within)
         return rounds * self.n_particles + training_index(place)
 
     @property

@@ -12,6 +12,7 @@ from pliant.discrepancies.pairs import (
     ObservedPairs,
     observation_means,
     observed_pairs,
+    pair_numbers,
     u_statistic,
 )
 from pliant.problem.scale import as_divisors, as_rows, check_same_features
@@ -37,6 +38,10 @@ class Energy(AbstractWeighableDiscrepancy):
     scale: Float[Array, " d"] | None = eqx.field(default=None, kw_only=True, converter=as_divisors)
 
     min_draws: ClassVar[int] = 2
+
+    def numbers_per_draw(self, n_features: int, n_obs: int) -> float:
+        """Those of the sums over pairs."""
+        return pair_numbers(n_features, n_obs)
 
     @eqx.filter_jit
     def prepare(self, observed: Float[Array, "N *event"]) -> ObservedPairs:

@@ -12,16 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from pliant.discrepancies.draws import RoundDraws, are_counts, dequantise
+from pliant.discrepancies.draws import dequantise
 from pliant.problem.problem import Problem
 from pliant.problem.scale import (
     Squash,
     Standardise,
-    fit_squash,
-    fit_standardise,
-    flat_thetas,
     parameter_features,
-    quartile_squash,
 )
 
 _PAIRS = 2**15  # pairs of parameter and observation that are evaluated at a time
@@ -35,9 +31,12 @@ class AbstractNetwork(eqx.Module):
 
     @abc.abstractmethod
     def log_values(
-        self, u: Float[Array, "d B"], condition: Float[Array, "c B"]
+        self, u: Float[Array, "d B"], condition: Float[Array, "c #B"]
     ) -> Float[Array, " B"]:
-        """``log p(u | condition)`` of ``B`` pairs, up to a constant of u."""
+        """``log p(u | condition)`` of ``B`` points, up to a constant of u.
+
+        Each has its own condition, or all have one.
+        """
 
     @abc.abstractmethod
     def with_condition(
@@ -47,22 +46,20 @@ class AbstractNetwork(eqx.Module):
 
 
 class Ensemble(eqx.Module):
-    """The networks, and the draws that they were trained on."""
+    """The networks of a learned discrepancy."""
 
-    squash: Squash
-    """Of observations."""
     theta_squash: Squash
     counts: Bool[np.ndarray, " d"]
-    """Which features are whole numbers."""
-    draws: tuple[RoundDraws, ...]
-    """The newest round first."""
+    squash: Squash
+    """Of observations."""
     standardise: Standardise
     """Of the parameters, for the networks."""
     networks: tuple[AbstractNetwork, ...]
     shares: Float[np.ndarray, " networks"]
     """How much each network counts in the average: by its likelihood of N held-out draws."""
-    agreeing_rounds: float
-    """The effective number of rounds whose networks predict the newest round's draws."""
+    relevance: Float[np.ndarray, " rounds"]
+    """Of each round's draws for the training, the newest first: one, or less if the networks
+    that were trained on them predicted the draws of later rounds worse."""
 
     def networks_for(self, standardise: Standardise) -> list[AbstractNetwork]:
         """The same functions of the parameters, for parameters in another standardisation."""
@@ -84,24 +81,6 @@ class Ensemble(eqx.Module):
         )
 
 
-def untrained_ensemble(
-    problem: Problem, z: Float[Array, "K dim"], simulated: Float[np.ndarray, "S d"]
-) -> Ensemble:
-    """Scales for the first round's draws, and no network yet."""
-    observed = np.asarray(problem.observed).reshape(problem.n_obs, -1)
-    theta_squash = quartile_squash(np.asarray(flat_thetas(problem, z)))
-    return Ensemble(
-        squash=fit_squash(observed, simulated),
-        theta_squash=theta_squash,
-        counts=are_counts(observed) & are_counts(simulated),
-        draws=(),
-        standardise=fit_standardise(np.asarray(parameter_features(problem, theta_squash, z))),
-        networks=(),
-        shares=np.ones(0),
-        agreeing_rounds=0.0,
-    )
-
-
 @eqx.filter_jit
 def _log_values(
     network: AbstractNetwork,
@@ -118,8 +97,7 @@ def _log_values(
     points = u.reshape(-1, d).T
 
     def one(features: Array) -> Array:
-        condition = jnp.broadcast_to(standardise(features)[:, None], (len(features), copies * n))
-        values = network.log_values(points, condition).reshape(copies, n)
+        values = network.log_values(points, standardise(features)[:, None]).reshape(copies, n)
         return jax.nn.logsumexp(values, axis=0) - jnp.log(copies)
 
     return jax.lax.map(one, features, batch_size=max(1, _PAIRS // (copies * n)))

@@ -13,11 +13,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Float, Key
 
 from pliant._checks import check_instance, check_integer, check_real
 from pliant.densities.base import AbstractDensity
-from pliant.densities.training import Training
+from pliant.densities.training import FULL, Effort, Training
+from pliant.discrepancies.approach import Approach, begun
 from pliant.discrepancies.base import (
     AbstractDiscrepancy,
     BudgetedSizes,
@@ -26,36 +27,38 @@ from pliant.discrepancies.base import (
     RoundOptions,
     distance_columns,
 )
-from pliant.discrepancies.draws import RoundDraws, TrainingDraws, dequantise
+from pliant.discrepancies.draws import RoundDraws, TrainingDraws
 from pliant.discrepancies.ensemble import (
     AbstractNetwork,
     Ensemble,
     in_threads,
-    untrained_ensemble,
 )
+from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy
+from pliant.discrepancies.memory import Memory, Sizes, empty_memory
 from pliant.problem.problem import Problem
-from pliant.problem.scale import Standardise, fit_standardise, parameter_features
-from pliant.problem.sets import simulate_sets
+from pliant.problem.scale import Squash, Standardise, fit_squash, fit_standardise
+from pliant.problem.sets import check_sets, simulate_sets
 
-_PARTICLES, _DRAWS = 2000, 20  # in a round, and for each of its particles
+_PARTICLES, _DRAWS, _MOST_DRAWS = 2000, 20, 100  # in a round, and for each of its particles
 _BUDGET_ROUNDS = 10  # after which a learned likelihood has mostly converged
 _BUDGET_DRAWS = 5  # of each particle: for learning, other parameters tell more than other draws
 _BROAD = 0.2  # of the log-likelihood: such a posterior is more than twice as wide as the last
+_ROUGH = Effort(steps=0.5)  # before the posterior is near its target
+_FINE = Effort(steps=0.5, rate=0.3)  # of networks that have seen the target before
 _LEAST_SHARE = 0.01  # a network that counts less is not evaluated
 
 
 class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
     """A distance that is learned from the simulations of the rounds so far.
 
-    A few networks, which begin with different weights and see different batches, learn from the
-    same draws, in parallel where there are cores for it, and are averaged. Much of an error
-    stems from where a network began and how it was trained: on SLCP, the average of three had a
-    tenth to three fifths less error between modes than one. (Networks of successive rounds, each
-    of which continues the last, share errors: averaging them gained next to nothing.)
+    The first rounds only approach the posterior, by comparing sets (``Approach``). Then one
+    network learns from all draws so far, and takes the posterior to its target in a few steps.
+    There, a few networks begin anew. Each leaves another part of the parameters out, and they
+    are averaged: how far they are apart tells the error of the log-likelihood (a jackknife).
 
-    Older rounds get a larger share of the training while the networks that were trained on them
-    predict the newest round's draws well: one that is a nat worse over all observations than after
-    its training on the newest round counts a third.
+    Older rounds count while the networks that were trained on them predict the newest round's
+    draws well: one that is a nat worse over all observations than after its training on the newest
+    round makes them count a third.
 
     A network that is less well trained in one place than in another gives the observations less
     likelihood there, and a mode with few draws would lose more and more of them. That is
@@ -76,6 +79,8 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
     """Particles that are weighted in a round, without simulating them."""
     defensive_share: eqx.AbstractVar[float | None]
     """The share of a round's simulations with parameters of an earlier, broader posterior."""
+    approach: eqx.AbstractVar[AbstractMeasuredDiscrepancy | None]
+    """What the first rounds compare sets by, before anything is learned; None for nothing."""
 
     def __check_init__(self):
         check_instance("training", self.training, Training, "pliant.Training()")
@@ -84,6 +89,8 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
         check_integer("n_evaluated", self.n_evaluated, at_least=100)
         if self.defensive_share is not None:
             check_real("defensive_share", self.defensive_share, above=0, below=1)
+        if self.approach is not None:
+            check_instance("approach", self.approach, AbstractMeasuredDiscrepancy, "pliant.MMD()")
 
     @abc.abstractmethod
     def check(self, problem: Problem) -> None:
@@ -91,13 +98,16 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
 
     @abc.abstractmethod
     def untrained(
-        self, key: Key[Array, ""], problem: Problem, condition_dim: int
+        self, key: Key[Array, ""], problem: Problem, condition_dim: int, like: Any
     ) -> AbstractNetwork:
-        """A new network, which sees a parameter as ``condition_dim`` numbers."""
+        """A new network, which sees a parameter as ``condition_dim`` numbers.
+
+        ``like`` is a trained one, whose kind has proved itself; None if there is none.
+        """
 
     @abc.abstractmethod
     def trained(
-        self, key: Key[Array, ""], network: Any, data: TrainingDraws
+        self, key: Key[Array, ""], network: Any, data: TrainingDraws, effort: Effort = FULL
     ) -> tuple[Any, dict[str, Array]]:
         """The network after a round's training, with ``fit_steps`` and ``held_out``."""
 
@@ -117,20 +127,37 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
         """``1 / (2 N)``, at which the pseudo-likelihood is the likelihood (Lemma 1)."""
         return 0.5 / n_obs
 
-    def default_sizes(self, n_obs: int) -> tuple[int, int]:
-        """2000 particles of 20 draws."""
-        return _PARTICLES, _DRAWS
+    def default_sizes(self, problem: Problem) -> tuple[int, int]:
+        """2000 particles of 20 draws; of up to 100 where there are many observations.
+
+        The error of the learned log-likelihood grows as the root of N over the number of draws. A
+        simulator outside JAX, where a draw is expensive, makes 20.
+        """
+        if not problem.simulator.compiled:
+            return _PARTICLES, _DRAWS
+        return _PARTICLES, min(max(_DRAWS, problem.n_obs // 2), _MOST_DRAWS)
 
     def budgeted_sizes(self, problem: Problem, rounds: int, max_simulations: int) -> BudgetedSizes:
         """Ten rounds of five draws for each particle."""
         return BudgetedSizes(min(rounds, _BUDGET_ROUNDS), _BUDGET_DRAWS, reuse=0)
 
+    def check_memory(
+        self, problem: Problem, n_particles: int, n_draws: int, chunk_size: int | None
+    ) -> None:
+        """Raise a ``ValueError`` if all sets of a round cannot fit into memory."""
+        check_sets(problem, n_particles, n_draws)
+
     def init(
         self, key: Key[Array, ""], problem: Problem, n_draws: int
     ) -> tuple["LearnedState", int]:
-        """Nothing is known before the first simulations."""
+        """Nothing is known before the first simulations; prepare what compares their sets."""
         self.check(problem)
-        return LearnedState(ensemble=None, broader=None), 0
+        approach, simulations = begun(key, self.approach, problem, n_draws)
+        return LearnedState(approach=approach), simulations
+
+    def simulations_before(self, problem: Problem) -> int:
+        """Those of the approach."""
+        return 0 if self.approach is None else self.approach.simulations_before(problem)
 
     def evaluate(
         self,
@@ -143,30 +170,38 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
     ) -> Evaluation:
         """Learn from simulations with ``z``, and evaluate new draws of the proposal without any.
 
-        Once there is a broader posterior, ``defensive_share`` of the parameters to simulate is
-        drawn from that. Distances are infinite if no simulation is usable.
+        In the first rounds, which only approach the posterior, nothing is learned: sets that
+        are simulated with ``z`` are compared with the observed one. From then on,
+        ``defensive_share`` of the parameters to simulate is drawn from a broader posterior.
+        Distances are infinite if no simulation is usable.
         """
-        simulate_key, learn_key, sample_key, broader_key = jax.random.split(key, 4)
-        ensemble, broader = state.ensemble, state.broader
-        if ensemble is not None and proposal.level < _BROAD:
-            broader = proposal.density
-        if broader is not None and self.defensive_share is not None:
-            z = _partly_from(broader_key, broader, self.defensive_share, z)
+        simulate_key, memory_key, learn_key, sample_key, broader_key = jax.random.split(key, 5)
+        broader, learned = state.broader, state.ensemble
+        if state.approach is None and (learned is None or proposal.level < _BROAD):
+            broader = proposal.density if proposal.level > 0 else None  # the prior is not kept
+        if learned is not None and broader is not None and self.defensive_share is not None:
+            share = self.defensive_share * (0.5 if proposal.level == 1 else 1.0)
+            z = _partly_from(broader_key, broader, share, z)
         x, ok = simulate_sets(simulate_key, problem, z, options.n_draws)
+        calls = len(z) * options.n_draws
+        if not np.any(ok):
+            row = distance_columns(np.full(1, np.inf), np.zeros(0), 0.0)
+            return _evaluation(problem, proposal, z, np.full(len(z), np.inf), state, calls, row)
+        memory = state.memory or empty_memory(problem, z, x[ok])
+        memory = memory.with_round(memory_key, problem, z, x, ok, self.window)
+        if state.approach is not None:
+            found = state.approach.measure(problem, x, ok, options)
+            after = LearnedState(memory=memory, approach=state.approach.after(proposal, found.row))
+            evaluation = _evaluation(problem, proposal, z, found.distance, after, calls, found.row)
+            return evaluation._replace(beta=state.approach.beta)
         evaluated = proposal.density.sample(sample_key, self.n_evaluated)
-        distance, columns = np.full(len(evaluated), np.inf), {}
-        if np.any(ok):
-            ensemble, learned = self.learn(learn_key, problem, ensemble, z, x, ok)
-            distance, found = self.distances(problem, ensemble, evaluated)
-            columns = learned | found
-        no_noise = np.zeros(0)
-        return Evaluation(
-            particles=proposal.particles(problem, evaluated, distance),
-            state=LearnedState(ensemble=ensemble, broader=broader),
-            simulations=len(z) * options.n_draws,
-            row=distance_columns(distance, no_noise, float(np.mean(ok))) | columns,
-            influences=np.zeros((0, problem.n_obs)),
-        )
+        level = 0.0 if learned is None else proposal.level  # that of an approach is its own
+        ensemble, columns = self.learn(learn_key, problem, memory, learned, level)
+        distance, errors = self.distances(problem, ensemble, evaluated)
+        row = distance_columns(distance, np.zeros(0), float(np.mean(ok))) | columns
+        state = LearnedState(memory=memory, ensemble=ensemble, broader=broader)
+        evaluation = _evaluation(problem, proposal, evaluated, distance, state, calls, row)
+        return evaluation._replace(errors=errors)
 
     def distances_again(
         self, problem: Problem, state: "LearnedState", z: Float[Array, "K dim"]
@@ -178,101 +213,133 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
         self,
         key: Key[Array, ""],
         problem: Problem,
-        ensemble: Ensemble | None,
-        z: Float[Array, "K dim"],
-        x: Float[np.ndarray, "K M *event"],
-        ok: Bool[np.ndarray, "K M"],
+        memory: Memory,
+        last: Ensemble | None,
+        level: float,
     ) -> tuple[Ensemble, dict[str, float]]:
-        """Learn from a round's simulations.
+        """Learn from the simulations so far.
+
+        One network until the proposal has reached the target; then all of them begin anew, at the
+        scale of what the posterior simulates.
 
         Args:
             key: For the networks' weights and batches.
             problem: With the observations.
-            ensemble: What the last round returned; None in the first.
-            z: Parameters.
-            x: Draws of each.
-            ok: Which draws are usable.
+            memory: The simulations of all rounds, this one's first.
+            last: What the last round returned; None in the first.
+            level: How much of the likelihood the proposal contains.
 
         Returns:
             The new ensemble, and columns of the round's row.
         """
-        start_key, noise_key, train_key = jax.random.split(key, 3)
-        rows = x.reshape(*x.shape[:2], -1)
-        if ensemble is None:
-            ensemble = untrained_ensemble(problem, z, rows[ok])
-        u = ensemble.squash(dequantise(noise_key, jnp.asarray(rows), ensemble.counts))
-        features = np.asarray(parameter_features(problem, ensemble.theta_squash, z))
-        draws = (RoundDraws(features, np.asarray(u), ok), *ensemble.draws)[: self.window]
-        standardise = fit_standardise(features)
-        data = self._training_draws(draws, standardise, 1 / (1 + ensemble.agreeing_rounds))
-        if ensemble.networks:
-            networks = ensemble.networks_for(standardise)
-            before = np.mean([float(self.held_out_loss(network, data)) for network in networks])
+        start_key, train_key = jax.random.split(key)
+        wanted, newest = self.networks if level == 1 else 1, memory.draws[0]
+        standardise = fit_standardise(newest.features)
+        if last is not None and len(last.networks) == wanted:
+            networks, squash = last.networks_for(standardise), last.squash
+            effort = _FINE if level == 1 else _ROUGH
         else:
-            keys = jax.random.split(start_key, self.networks)
-            networks = [self.untrained(key, problem, features.shape[1]) for key in keys]
-            before = np.inf
-        keys = jax.random.split(train_key, self.networks)
-        found = in_threads(lambda key, network: self.trained(key, network, data), keys, networks)
+            squash = self._squash(problem, newest)
+            like = problem, newest.features.shape[1], None if last is None else last.networks[0]
+            networks = [self.untrained(key, *like) for key in jax.random.split(start_key, wanted)]
+            effort = FULL if level == 1 else _ROUGH
+        relevance = _relevance(last, len(memory.draws))
+        sizes = Sizes(self.window, self.networks, self.batch_size)
+        whole = memory.training_draws(relevance, squash, standardise, sizes)
+        parts = range(wanted) if wanted > 1 else [-1]  # one network alone leaves nothing out
+        data = [dataclasses.replace(whole, part=jnp.asarray(part)) for part in parts]
+        keys = jax.random.split(train_key, wanted)
+        found = in_threads(self.trained, keys, networks, data, [effort] * wanted)
         losses = np.array([float(info["held_out"]) for _, info in found])
+        if last is not None:
+            before = self._loss_before(last, memory, standardise, sizes)
+            gained = problem.n_obs * max(before - losses.mean(), 0.0)
+            relevance[1:] *= np.exp(-gained)
         shares = np.exp(-problem.n_obs * (losses - losses.min()))
-        gained = problem.n_obs * max(before - losses.mean(), 0.0)
-        ensemble = dataclasses.replace(
-            ensemble,
-            draws=draws,
+        ensemble = Ensemble(
+            theta_squash=memory.theta_squash,
+            counts=memory.counts,
+            squash=squash,
             standardise=standardise,
             networks=tuple(network for network, _ in found),
             shares=shares / shares.sum(),
-            agreeing_rounds=1 + ensemble.agreeing_rounds * float(np.exp(-gained)),
+            relevance=relevance,
         )
         return ensemble, {
+            "networks": wanted,
             "net_steps": max(int(info["fit_steps"]) for _, info in found),
             "net_loss": float(losses.min()),
-            "agreeing_rounds": ensemble.agreeing_rounds,
+            "agreeing_rounds": float(relevance.sum()),
         }
+
+    def _squash(self, problem: Problem, newest: RoundDraws) -> Squash:
+        """The scale of observations, for what the newest round simulated."""
+        observed = np.asarray(problem.observed).reshape(problem.n_obs, -1)
+        return fit_squash(observed, newest.rows[newest.ok])
+
+    def _loss_before(
+        self, last: Ensemble, memory: Memory, standardise: Standardise, sizes: Sizes
+    ) -> float:
+        """How well the last round's networks predict the newest round's held-out draws."""
+        data = memory.training_draws(np.ones(1), last.squash, standardise, sizes)
+        losses = [self.held_out_loss(network, data) for network in last.networks_for(standardise)]
+        return float(np.mean(losses))
 
     def distances(
         self, problem: Problem, ensemble: Ensemble, z: Float[Array, "K dim"]
-    ) -> tuple[Float[np.ndarray, " K"], dict[str, float]]:
+    ) -> tuple[Float[np.ndarray, " K"], Float[np.ndarray, "J K"]]:
         """``-mean_i log p(x_i | theta)``, up to a constant, without a simulation.
 
         Returns:
-            The networks' mean, and ``disagreement``, their spread in nats over all observations.
+            The networks' mean, and how far the log-likelihood of all observations by each network
+            is from it, scaled so that the root of their summed squares is a standard error.
         """
         counted = np.flatnonzero(ensemble.shares > _LEAST_SHARE)
         shares = ensemble.shares[counted] / ensemble.shares[counted].sum()
         each = ensemble.log_values(problem, z, counted)
         mean = self.averaged(each, shares).mean(axis=1, dtype=np.float64)
         off = problem.n_obs * (each.mean(axis=2, dtype=np.float64) - mean)
-        off = off - off.mean(axis=1, keepdims=True)  # a constant of theta is no disagreement
-        return -mean, {"disagreement": float(np.sqrt(shares @ off**2).mean())}
-
-    def _training_draws(
-        self, draws: tuple[RoundDraws, ...], standardise: Standardise, newest_share: float
-    ) -> TrainingDraws:
-        """The newest round first, in arrays of one size, to avoid recompilation."""
-        n_particles = len(draws[0].features)
-        missing = (self.window - len(draws)) * n_particles
-        whole: RoundDraws = jax.tree.map(lambda *leaves: np.concatenate(leaves), *draws)
-        whole = jax.tree.map(lambda a: np.pad(a, [(0, missing)] + [(0, 0)] * (a.ndim - 1)), whole)
-        return TrainingDraws(
-            condition=standardise(jnp.asarray(whole.features)).T,
-            u=jnp.asarray(whole.u),
-            ok=jnp.asarray(whole.ok),
-            rounds=jnp.asarray(len(draws)),
-            newest_share=jnp.asarray(newest_share),
-            n_particles=n_particles,
-            batch_size=self.batch_size,
-        )
+        # Each network leaves another part of the parameters out: a jackknife.
+        return -mean, off * np.sqrt((len(shares) - 1) * shares)[:, None]
 
 
 class LearnedState(eqx.Module):
     """What is known after a round."""
 
-    ensemble: Ensemble | None
+    memory: Memory | None = None
     """None before the first round."""
-    broader: AbstractDensity | None
+    ensemble: Ensemble | None = None
+    """None until something was learned."""
+    broader: AbstractDensity | None = None
     """The last posterior that contained little of the likelihood."""
+    approach: Approach | None = None
+    """What compares sets until something is learned; None from then on."""
+
+
+def _evaluation(
+    problem: Problem,
+    proposal: Proposal,
+    z: Float[Array, "K dim"],
+    distance: Float[np.ndarray, " K"],
+    state: LearnedState,
+    simulations: int,
+    row: dict[str, float | int],
+) -> Evaluation:
+    return Evaluation(
+        particles=proposal.particles(problem, z, distance),
+        state=state,
+        simulations=simulations,
+        row=row,
+        influences=np.zeros((0, problem.n_obs)),
+    )
+
+
+def _relevance(last: Ensemble | None, rounds: int) -> Float[np.ndarray, " rounds"]:
+    """How much each round's draws count, the newest first; those of an approach count as one."""
+    older = rounds - 1
+    if last is None:
+        return np.append(1.0, np.full(older, 1 / max(older, 1)))
+    return np.append(1.0, last.relevance[:older])
 
 
 def _partly_from(

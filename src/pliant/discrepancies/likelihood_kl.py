@@ -1,21 +1,26 @@
 """The learned KL by a conditional density of single draws: a neural likelihood."""
 
+import dataclasses
 import math
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Float, Key
 from scipy.special import logsumexp
 
 from pliant._checks import check_integer
 from pliant.densities.conditional_flow import ConditionalFlow
-from pliant.densities.training import Training, train
+from pliant.densities.training import FULL, Effort, Training, train
 from pliant.discrepancies.draws import TrainingDraws
 from pliant.discrepancies.learned import AbstractLearnedDiscrepancy, AbstractNetwork
+from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy
+from pliant.discrepancies.mmd import MMD
 from pliant.problem.problem import Problem
 
+_SET = 20  # draws of a parameter in a gradient step of a Gaussian
 _MOST_NUMBERS = 100  # of an observation
 
 
@@ -23,9 +28,10 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
     """A conditional spline flow q(x | theta), trained by maximum likelihood on single draws.
 
     For continuous data and counts of up to about a hundred numbers an observation; counts are
-    spread evenly over their unit interval. Beside each flow a Gaussian alone is trained, and the
-    one of the two that predicts held-out draws better is used: where the likelihood is Gaussian,
-    splines add nothing but noise (in a run on SLCP, six times the excess loss of a Gaussian).
+    spread evenly over their unit interval. Beside the first flow a Gaussian alone is trained, and
+    the one of the two that predicts held-out draws better is used from then on: where the
+    likelihood is Gaussian, splines add nothing but time and noise (in a run on SLCP, six times the
+    excess loss of a Gaussian).
 
     Args:
         layers: Coupling layers.
@@ -38,17 +44,20 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
         n_evaluated: Particles that are weighted in a round, without simulating them.
         defensive_share: The share of a round's simulations with parameters of an earlier, broader
             posterior; None for none.
+        approach: What the first rounds compare sets by, to come near the posterior before
+            anything is learned; None to learn from the first round on.
     """
 
     layers: int = eqx.field(static=True, default=4)
     bins: int = eqx.field(static=True, default=8)
     width: int = eqx.field(static=True, default=50)
-    training: Training = Training(steps=1000, rate=3e-3, every=100, patience=10)
+    training: Training = Training(steps=3000, rate=1e-2, every=150, patience=20)
     batch_size: int = eqx.field(static=True, default=250)
-    window: int = eqx.field(static=True, default=24)
+    window: int = eqx.field(static=True, default=16)
     networks: int = eqx.field(static=True, default=3)
     n_evaluated: int = eqx.field(static=True, default=5000)
     defensive_share: float | None = eqx.field(static=True, default=0.5)
+    approach: AbstractMeasuredDiscrepancy | None = MMD()
 
     def __check_init__(self):
         check_integer("layers", self.layers, at_least=1)
@@ -65,9 +74,9 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
             )
 
     def untrained(
-        self, key: Key[Array, ""], problem: Problem, condition_dim: int
+        self, key: Key[Array, ""], problem: Problem, condition_dim: int, like: Any = None
     ) -> "LikelihoodNetwork":
-        """Standard normals for every parameter."""
+        """Standard normals for every parameter; no flow if a Gaussian alone was better."""
 
         def flow(layers: int) -> ConditionalFlow:
             return ConditionalFlow(
@@ -79,26 +88,41 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
                 width=self.width,
             )
 
-        return LikelihoodNetwork(flow(0), flow(self.layers), jnp.asarray(True))
+        if like is None:
+            return LikelihoodNetwork(flow(0), flow(self.layers), deciding=True)
+        return LikelihoodNetwork(flow(0), None if like.density.is_gaussian else flow(self.layers))
 
     def trained(
-        self, key: Key[Array, ""], network: "LikelihoodNetwork", data: TrainingDraws
+        self,
+        key: Key[Array, ""],
+        network: "LikelihoodNetwork",
+        data: TrainingDraws,
+        effort: Effort = FULL,
     ) -> tuple["LikelihoodNetwork", dict[str, Array]]:
-        """The Gaussian, and the flow, which begins with the Gaussian of the first round."""
-        keys, flow = jax.random.split(key), network.flow
-        gaussian, info = train(
-            keys[0], network.gaussian, data, _loss, _held_out_loss, self.training
-        )
-        if data.rounds == 1:
+        """A flow begins with a trained Gaussian, which is then left behind.
+
+        The network that is to decide trains both, with equally many steps.
+        """
+        keys, gaussian, flow = jax.random.split(key, 3), network.gaussian, network.flow
+        options = _loss, _held_out_loss, self.training, effort
+        if gaussian is None or flow is None:
+            density, info = train(keys[0], network.density, data, *options)
+            return network.with_density(density), info
+        gaussian, info = train(keys[0], gaussian, data, *options)
+        if not network.begun:
             flow = eqx.tree_at(lambda f: f.head, flow, gaussian.head)
-        flow, flow_info = train(keys[1], flow, data, _loss, _held_out_loss, self.training)
-        use_gaussian = info["held_out"] <= flow_info["held_out"]
-        info = info if use_gaussian else flow_info
-        return LikelihoodNetwork(gaussian, flow, use_gaussian), info
+        flow, flow_info = train(keys[1], flow, data, *options)
+        if not network.deciding:
+            return LikelihoodNetwork(None, flow), flow_info
+        if not network.begun:
+            gaussian, info = train(keys[2], gaussian, data, *options)
+        better = bool(flow_info["held_out"] < info["held_out"])
+        network = LikelihoodNetwork(gaussian, flow, deciding=True, begun=True, prefers_flow=better)
+        return network, flow_info if better else info
 
     def held_out_loss(self, network: "LikelihoodNetwork", data: TrainingDraws) -> Float[Array, ""]:
         """Minus the mean log density."""
-        return _held_out_loss(network.gaussian if network.use_gaussian else network.flow, data)
+        return _held_out_loss(network.density, data)
 
     def averaged(
         self,
@@ -115,36 +139,60 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
 
 
 class LikelihoodNetwork(AbstractNetwork):
-    """A conditional density of the observation."""
+    """A conditional density of the observation: a Gaussian, a flow, or the better of both."""
 
-    gaussian: ConditionalFlow
+    gaussian: ConditionalFlow | None
     """A flow without splines."""
-    flow: ConditionalFlow
-    use_gaussian: Bool[Array, ""]
-    """Which of the two predicts held-out draws better."""
+    flow: ConditionalFlow | None
+    deciding: bool = eqx.field(static=True, default=False)
+    """Whether it keeps both, to tell which is better."""
+    begun: bool = eqx.field(static=True, default=False)
+    """Whether both were trained before."""
+    prefers_flow: bool = eqx.field(static=True, default=False)
+    """Whether the flow predicts held-out draws better."""
+
+    @property
+    def density(self) -> ConditionalFlow:
+        """The better one, or the only one."""
+        if self.gaussian is None or (self.flow is not None and self.prefers_flow):
+            assert self.flow is not None
+            return self.flow
+        return self.gaussian
+
+    def with_density(self, density: ConditionalFlow) -> "LikelihoodNetwork":
+        """With another density of the same kind, where there is one kind."""
+        if self.flow is None:
+            return LikelihoodNetwork(density, None)
+        return LikelihoodNetwork(None, density)
 
     def log_values(
-        self, u: Float[Array, "d B"], condition: Float[Array, "c B"]
+        self, u: Float[Array, "d B"], condition: Float[Array, "c #B"]
     ) -> Float[Array, " B"]:
         """Log densities."""
-        return jax.lax.cond(
-            self.use_gaussian,
-            lambda: self.gaussian.log_prob(u, condition),
-            lambda: self.flow.log_prob(u, condition),
-        )
+        return self.density.log_prob(u, condition)
 
     def with_condition(
         self, factor: Float[Array, " c"], shift: Float[Array, " c"]
     ) -> "LikelihoodNetwork":
         """The networks' first layers are linear in the condition."""
-        gaussian, flow = (f.with_condition(factor, shift) for f in (self.gaussian, self.flow))
-        return LikelihoodNetwork(gaussian, flow, self.use_gaussian)
+        gaussian, flow = (
+            None if f is None else f.with_condition(factor, shift)
+            for f in (self.gaussian, self.flow)
+        )
+        return dataclasses.replace(self, gaussian=gaussian, flow=flow)
 
 
 def _loss(flow: ConditionalFlow, data: TrainingDraws, key: Key[Array, ""]) -> Array:
-    """Minus the mean log density of random draws."""
+    """Minus the mean log density of random draws.
+
+    A Gaussian is computed once for a parameter, so that many draws of it cost hardly more than one.
+    """
     round_key, param_key, draw_key = jax.random.split(key, 3)
     param = data.batch_params(param_key, data.batch_rounds(round_key, data.batch_size))
+    if flow.is_gaussian:
+        n_sets, n_draws = -(-data.batch_size // 2), min(_SET, data.u.shape[1])
+        start = jax.random.randint(draw_key, (), 0, data.u.shape[1] - n_draws + 1)
+        return _minus_log_prob_of_sets(flow, data, param[:n_sets], start + jnp.arange(n_draws))
     draw = jax.random.randint(draw_key, (data.batch_size,), 0, data.u.shape[1])
     u, ok = data.u[param, draw], data.ok[param, draw]
     return _minus_log_prob(flow, data.condition[:, param], u, ok)
@@ -153,6 +201,8 @@ def _loss(flow: ConditionalFlow, data: TrainingDraws, key: Key[Array, ""]) -> Ar
 @eqx.filter_jit
 def _held_out_loss(flow: ConditionalFlow, data: TrainingDraws) -> Array:
     param = data.held_out_params
+    if flow.is_gaussian:
+        return _minus_log_prob_of_sets(flow, data, param, jnp.arange(data.u.shape[1]))
     u, ok = data.u[param].reshape(-1, data.u.shape[2]), data.ok[param].ravel()
     condition = jnp.repeat(data.condition[:, param], data.u.shape[1], axis=1)
     return _minus_log_prob(flow, condition, u, ok)
@@ -160,4 +210,13 @@ def _held_out_loss(flow: ConditionalFlow, data: TrainingDraws) -> Array:
 
 def _minus_log_prob(flow: ConditionalFlow, condition: Array, u: Array, ok: Array) -> Array:
     log_q = flow.log_prob(u.T, condition)
+    return -jnp.sum(jnp.where(ok, log_q, 0.0)) / jnp.maximum(jnp.sum(ok), 1)
+
+
+def _minus_log_prob_of_sets(
+    flow: ConditionalFlow, data: TrainingDraws, param: Array, draws: Array
+) -> Array:
+    """The same of a Gaussian, for some draws of each parameter."""
+    u, ok = data.u[param[:, None], draws[None]], data.ok[param[:, None], draws[None]]
+    log_q = flow.gaussian_log_prob(jnp.moveaxis(u, 2, 0), data.condition[:, param])
     return -jnp.sum(jnp.where(ok, log_q, 0.0)) / jnp.maximum(jnp.sum(ok), 1)

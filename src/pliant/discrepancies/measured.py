@@ -7,12 +7,13 @@ the chunk size changes neither the result nor its history.
 import abc
 import dataclasses
 import math
+from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Array, Float, Int, Key, PyTree
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from pliant._devices import share_out
 from pliant.discrepancies.base import (
@@ -27,7 +28,7 @@ from pliant.discrepancies.base import (
 )
 from pliant.problem.problem import Problem
 from pliant.problem.scale import feature_divisors, pilot_simulations
-from pliant.problem.sets import Chunk, simulate_chunks
+from pliant.problem.sets import Chunk, check_chunks, chunks_of, simulate_chunks
 
 Distances = tuple[Float[Array, " K"], dict[str, Array]]
 
@@ -80,6 +81,13 @@ class AbstractMeasuredDiscrepancy(AbstractDiscrepancy):
         """What compares sets of these sizes: itself, or something cheaper in its place."""
         return self
 
+    def numbers_per_draw(self, n_features: int, n_obs: int) -> float:
+        """The numbers that ``measure`` holds for each draw of one set, at most.
+
+        Those of Pliant's discrepancies are the measured sizes of XLA's temporary arrays.
+        """
+        return 2 * n_features
+
     def with_scale(self, scale: Any) -> "AbstractMeasuredDiscrepancy":
         """The same discrepancy with other divisors."""
         return dataclasses.replace(self, scale=scale)  # pyright: ignore[reportCallIssue]
@@ -88,9 +96,9 @@ class AbstractMeasuredDiscrepancy(AbstractDiscrepancy):
         """``0.05 / N``, which gives the exact width on the Gaussian location task for every N."""
         return 0.05 / n_obs
 
-    def default_sizes(self, n_obs: int) -> tuple[int, int]:
+    def default_sizes(self, problem: Problem) -> tuple[int, int]:
         """5000 particles; fewer than 100 draws make distances too noisy."""
-        return _PARTICLES, max(n_obs, 100)
+        return _PARTICLES, max(problem.n_obs, 100)
 
     def budgeted_sizes(self, problem: Problem, rounds: int, max_simulations: int) -> BudgetedSizes:
         """Few rounds with as many draws as the budget allows, all of them reused.
@@ -109,6 +117,15 @@ class AbstractMeasuredDiscrepancy(AbstractDiscrepancy):
     def simulations_before(self, problem: Problem) -> int:
         """Those of the pilot that fixes the features' scale."""
         return pilot_simulations(problem)
+
+    def check_memory(
+        self, problem: Problem, n_particles: int, n_draws: int, chunk_size: int | None
+    ) -> None:
+        """Raise a ``ValueError`` if one set and its comparison cannot fit into memory."""
+        n_obs, n_features = problem.n_obs, max(1, math.prod(problem.event_shape))
+        numbers = self.for_sizes(n_draws, n_obs).numbers_per_draw(n_features, n_obs)
+        options = {"chunk_size": chunk_size, "numbers_per_draw": numbers}
+        check_chunks(problem, n_particles, n_draws, **options)
 
     def init(
         self, key: Key[Array, ""], problem: Problem, n_draws: int
@@ -207,12 +224,36 @@ def measure_parameters(
     """
     key = jax.random.fold_in(key, 0)
     chunks = simulate_chunks(key, problem, z, options.n_draws, chunk_size=options.chunk_size)
+    return _measure_chunks(problem, state, chunks, options, with_noise=with_noise)
+
+
+def measure_sets(
+    problem: Problem,
+    state: MeasuredState,
+    x: Float[np.ndarray, "K M *event"],
+    ok: Bool[np.ndarray, "K M"],
+    options: RoundOptions,
+) -> Measurement:
+    """Compare sets that have been simulated already with the observed one."""
+    size = check_chunks(problem, len(ok), options.n_draws, chunk_size=options.chunk_size)
+    chunks = chunks_of(x, ok, size)
+    return _measure_chunks(problem, state, chunks, options, with_noise=True)
+
+
+def _measure_chunks(
+    problem: Problem,
+    state: MeasuredState,
+    chunks: Iterable[Chunk],
+    options: RoundOptions,
+    *,
+    with_noise: bool,
+) -> Measurement:
     parts = [_measure_chunk(problem, state, chunk, options, with_noise) for chunk in chunks]
     whole: _Part = jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
     noise = _squared_errors(
         whole.distance[: len(whole.first_half)], whole.first_half, whole.second_half
     )
-    usable = float(whole.usable.sum() / (len(z) * options.n_draws))
+    usable = float(whole.usable.sum() / (len(whole.usable) * options.n_draws))
     row = distance_columns(whole.distance, noise, usable)
     if np.any(np.isfinite(whole.distance)):
         row |= state.discrepancy.columns
@@ -237,7 +278,7 @@ class _Part(NamedTuple):
 def _measure_chunk(
     problem: Problem, state: MeasuredState, chunk: Chunk, options: RoundOptions, with_noise: bool
 ) -> _Part:
-    start, n, _, x, ok = chunk
+    start, n, x, ok = chunk
     discrepancy, half = state.discrepancy, options.n_draws // 2
     distance, counts = _measure(state, x, ok)
     first, second, influences = np.zeros(0), np.zeros(0), np.zeros((0, problem.n_obs))

@@ -112,6 +112,13 @@ def u_statistic(
     return jnp.where(n >= 2, distances, jnp.inf)
 
 
+def pair_numbers(n_features: int, n_obs: int) -> float:
+    """The numbers that ``u_statistic`` holds for each draw of one set, at most."""
+    if n_features <= _FEATURES_BY_DIFFERENCES:
+        return 4 * (n_features + 1)
+    return 3 * n_features + 2 * _TILE + min(n_obs, _TILE)
+
+
 def observation_means(
     kernel: Kernel,
     observed: ObservedPairs,

@@ -89,6 +89,10 @@ class RandomFeatureMMD(AbstractWeighableDiscrepancy):
         """The history shows that random features are at work, and how many."""
         return {"features": self.n_features}
 
+    def numbers_per_draw(self, n_features: int, n_obs: int) -> float:
+        """Phases, cosines and sines."""
+        return 3 * self.n_features
+
     def prepare(self, observed: Float[Array, "N *event"]) -> RandomFeatureState:
         """Draw the frequencies, and compute the observations' features."""
         points = as_rows(observed, 1, self.scale)

@@ -12,9 +12,12 @@ from jaxtyping import Array, Float, Key
 from pliant._checks import check_instance, check_integer
 from pliant.densities.contrast import atoms_of, minus_log_shares
 from pliant.densities.embeddings import AbstractEmbedding
-from pliant.densities.training import Training, train
+from pliant.densities.training import FULL, Effort, Training, train
+from pliant.densities.weights import perceptron
 from pliant.discrepancies.draws import TrainingDraws
 from pliant.discrepancies.learned import AbstractLearnedDiscrepancy, AbstractNetwork
+from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy
+from pliant.discrepancies.mmd import MMD
 from pliant.problem.problem import Problem
 
 
@@ -37,6 +40,8 @@ class RatioKL(AbstractLearnedDiscrepancy):
         n_evaluated: Particles that are weighted in a round, without simulating them.
         defensive_share: The share of a round's simulations with parameters of an earlier, broader
             posterior; None for none.
+        approach: What the first rounds compare sets by, to come near the posterior before
+            anything is learned; None to learn from the first round on.
     """
 
     embedding: AbstractEmbedding | None = None
@@ -48,6 +53,7 @@ class RatioKL(AbstractLearnedDiscrepancy):
     networks: int = eqx.field(static=True, default=3)
     n_evaluated: int = eqx.field(static=True, default=5000)
     defensive_share: float | None = eqx.field(static=True, default=0.5)
+    approach: AbstractMeasuredDiscrepancy | None = MMD()
 
     def __check_init__(self):
         if self.embedding is not None:
@@ -60,7 +66,7 @@ class RatioKL(AbstractLearnedDiscrepancy):
         """Any observations will do."""
 
     def untrained(
-        self, key: Key[Array, ""], problem: Problem, condition_dim: int
+        self, key: Key[Array, ""], problem: Problem, condition_dim: int, like: Any = None
     ) -> "RatioNetwork":
         """The same value for every pair."""
         embed_key, body_key = jax.random.split(key)
@@ -70,15 +76,21 @@ class RatioKL(AbstractLearnedDiscrepancy):
             network = self.embedding.build(embed_key, points)
             length = self.embedding.features
         inputs = length + condition_dim
-        body = eqx.nn.MLP(inputs, "scalar", self.width, 3, jax.nn.silu, key=body_key)
+        body = perceptron(body_key, inputs, "scalar", self.width, 3)
         body = eqx.tree_at(lambda m: m.layers[-1].weight, body, replace_fn=jnp.zeros_like)
         return RatioNetwork(embedding=network, body=body, points=points)
 
     def trained(
-        self, key: Key[Array, ""], network: "RatioNetwork", data: TrainingDraws
+        self,
+        key: Key[Array, ""],
+        network: "RatioNetwork",
+        data: TrainingDraws,
+        effort: Effort = FULL,
     ) -> tuple["RatioNetwork", dict[str, Array]]:
         """The contrastive loss, on all kept rounds."""
-        return train(key, network, (data, _Atoms(self.atoms)), _loss, _held_out_loss, self.training)
+        given = data, _Atoms(self.atoms)
+        losses = _loss, _held_out_loss
+        return train(key, network, given, *losses, self.training, effort)
 
     def held_out_loss(self, network: "RatioNetwork", data: TrainingDraws) -> Float[Array, ""]:
         """Minus the log share of the own parameters."""
@@ -101,7 +113,7 @@ class RatioNetwork(AbstractNetwork):
     points: tuple[int, int] = eqx.field(static=True)
 
     def log_values(
-        self, u: Float[Array, "d B"], condition: Float[Array, "c B"]
+        self, u: Float[Array, "d B"], condition: Float[Array, "c #B"]
     ) -> Float[Array, " B"]:
         """Log ratios of ``B`` pairs, up to a constant of each observation."""
         return self.of_embedded(self.embedded(u), condition)
@@ -114,6 +126,7 @@ class RatioNetwork(AbstractNetwork):
 
     def of_embedded(self, e: Float[Array, "e B"], condition: Array) -> Float[Array, " B"]:
         """Log ratios, where the observations are embedded already."""
+        condition = jnp.broadcast_to(condition, (len(condition), e.shape[1]))
         return jax.vmap(self.body, in_axes=1)(jnp.concatenate([e, condition]))
 
     def with_condition(

@@ -58,6 +58,10 @@ class SlicedWasserstein(AbstractMeasuredDiscrepancy):
         check_integer("n_projections", self.n_projections, at_least=1)
         check_seed("seed", self.seed)
 
+    def numbers_per_draw(self, n_features: int, n_obs: int) -> float:
+        """Each projection, before and after a step of sorting, which pads to a power of two."""
+        return 4 * self.n_projections + 4
+
     @eqx.filter_jit
     def prepare(self, observed: Float[Array, "N *event"]) -> SlicedWassersteinState:
         """Draw the directions, and sort the projected observations."""

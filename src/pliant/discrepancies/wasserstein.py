@@ -92,6 +92,10 @@ class Wasserstein(AbstractMeasuredDiscrepancy):
         check_real("tolerance", self.tolerance, above=0)
         check_integer("max_iterations", self.max_iterations, at_least=1)
 
+    def numbers_per_draw(self, n_features: int, n_obs: int) -> float:
+        """Costs, kernels and plan; draws of many features take some numbers more."""
+        return 5 * n_obs + n_features
+
     @eqx.filter_jit
     def prepare(self, observed: Float[Array, "N *event"]) -> WassersteinState:
         """Centre the observations, and fix the regularisation by their spread."""

@@ -27,7 +27,7 @@ from pliant.methods.base import AbstractMethod, Outcome, Stop
 from pliant.methods.status import Status
 from pliant.problem.problem import Problem
 from pliant.problem.scale import fit_squash
-from pliant.problem.sets import simulate_sets
+from pliant.problem.sets import check_sets, simulate_sets
 
 _FEWEST_PAIRS = 20
 
@@ -118,6 +118,10 @@ class APT(AbstractMethod):
     def simulations_per_round(self, problem: Problem) -> int:
         """K times N."""
         return self.n_particles * problem.n_obs
+
+    def check_memory(self, problem: Problem) -> None:
+        """Raise a ``ValueError`` if the sets of a round cannot fit into memory."""
+        check_sets(problem, self.n_particles, problem.n_obs, limited="n_particles")
 
     def init(self, key: Key[Array, ""], problem: Problem) -> tuple["APTState", int]:
         """Nothing is known yet."""
@@ -267,7 +271,7 @@ def _minus_log_share(
     condition = jax.vmap(network, out_axes=1)(data.features[index])
     offsets = 1 + jax.random.permutation(key, len(index) - 1)[: data.atoms - 1]
     atom, repeated = atoms_of(index, offsets)
-    log_q = flow.log_prob(data.z[:, atom.ravel()], jnp.tile(condition, data.atoms))
+    log_q = flow.log_prob(data.z[:, atom.ravel()], jnp.tile(condition, len(atom)))
     log_odds = (log_q - data.log_prior[atom.ravel()]).reshape(atom.shape)
     return jnp.mean(minus_log_shares(log_odds, repeated))
 

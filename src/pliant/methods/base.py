@@ -38,6 +38,10 @@ class AbstractMethod(eqx.Module):
 
     rounds: eqx.AbstractVar[int]
 
+    def chosen(self, problem: Problem) -> tuple["AbstractMethod", str]:
+        """The method with its own choices for a problem made, and the reason, if there are any."""
+        return self, ""
+
     @abc.abstractmethod
     def resolved(self, problem: Problem) -> "AbstractMethod":
         """The same options, with those that depend on the problem filled in."""
@@ -49,6 +53,9 @@ class AbstractMethod(eqx.Module):
     def within_budget(self, problem: Problem, max_simulations: int) -> "AbstractMethod":
         """The method, with options that were not given fitted to a budget of simulations."""
         return self
+
+    def check_memory(self, problem: Problem) -> None:
+        """Raise a ``ValueError`` if a round cannot fit into memory. Nothing is simulated."""
 
     @abc.abstractmethod
     def init(self, key: Key[Array, ""], problem: Problem) -> tuple[Any, int]:
@@ -65,6 +72,16 @@ class AbstractMethod(eqx.Module):
     @abc.abstractmethod
     def posterior(self, state: Any) -> AbstractDensity | None:
         """The posterior after the rounds so far, a density of z; None before the first."""
+
+    def shortfall(self, problem: Problem, state: Any, row: dict[str, Any]) -> str:
+        """How far a run that ends now is from where it should end; empty if it has arrived.
+
+        Args:
+            problem: The problem.
+            state: That of the last round.
+            row: The last round's row of the history.
+        """
+        return ""
 
     def check(self, key: Key[Array, ""], problem: Problem, state: Any) -> FinalCheck | None:
         """How well the posterior fits what it should be; None if the method cannot tell."""

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from pliant._checks import check_instance, check_integer, check_real
+from pliant._checks import check_integer
 from pliant.densities.base import (
     AbstractDensity,
     AbstractFamily,
@@ -26,25 +26,33 @@ from pliant.discrepancies.base import (
     RoundOptions,
 )
 from pliant.discrepancies.euclidean import Euclidean
-from pliant.discrepancies.likelihood_kl import LikelihoodKL
+from pliant.discrepancies.lengthscales import PAPER_LENGTHSCALES
 from pliant.discrepancies.mmd import MMD
 from pliant.methods.base import FEWEST_PARTICLES, AbstractMethod, Outcome, nothing_usable
-from pliant.methods.pli_report import converged, diverged, is_settled, round_row, too_noisy
+from pliant.methods.choice import choose_discrepancy
+from pliant.methods.pli_checks import check_options
+from pliant.methods.pli_report import (
+    SURE,
+    converged,
+    diverged,
+    is_settled,
+    round_row,
+    shortfall,
+    too_noisy,
+)
+from pliant.methods.pli_state import PLIState
 from pliant.problem.problem import Problem
 from pliant.weighting.calibration import calibrated_bandwidth
 from pliant.weighting.final_check import FinalCheck, final_check
 from pliant.weighting.kernels import AbstractKernel, ExponentialKernel
-from pliant.weighting.partition import PartitionFunction, PreparedPartition
+from pliant.weighting.partition import PartitionFunction
 from pliant.weighting.reuse import EarlierRound, pooled
 from pliant.weighting.schedules.base import AbstractSchedule
 from pliant.weighting.schedules.trust_region import TrustRegion
-from pliant.weighting.weights import Tempering, full_tempering, log_weights
+from pliant.weighting.weights import Tempering, contained, full_tempering, log_weights
 
-# The paper's eleven lengthscales are mostly long, where a kernel sees little but the mean. Four
-# short ones see covariances too (SLCP, N = 100: the correlation's spread is 2.4 instead of
-# 3.2 times the exact one), and two long ones reach parameters that are far off.
-_LENGTHSCALES = (2.0, 4.0, 8.0, 16.0, 128.0, 1024.0)
-_CHECKED = 5000  # draws of the final check
+_STEPS = 4  # on the path to the target with one learned likelihood
+_FOLLOWED, _CHECKED = 2500, 5000  # draws in each of these steps, and of the final check
 
 
 class PLI(AbstractMethod):
@@ -60,8 +68,9 @@ class PLI(AbstractMethod):
             discrepancy, or for what ``max_simulations`` allows.
         n_draws: Draws for each parameter, the paper's M; None for ``max(N, 100)``: fewer make
             distances so noisy that the posterior contracts to a wrong point. A learned
-            discrepancy needs 20.
-        discrepancy: The distance D between sets, or a learned likelihood.
+            discrepancy needs 20 to 100.
+        discrepancy: The distance D between sets, or a learned likelihood; None learns the
+            likelihood of observations of up to 30 numbers, and a ratio for longer ones.
         family: What the posterior can be.
         schedule: The rule for beta_t.
         kernel: What turns a distance into a pseudo-likelihood; the paper's is exponential.
@@ -73,20 +82,18 @@ class PLI(AbstractMethod):
             observations are resampled (MMD and Energy).
         projection: "m" for weighted maximum likelihood, "i" for the reverse KL.
         partition: How to estimate Z(theta); None takes it as constant, as the paper does.
-        noise_limit: The run stops if, in two successive rounds, the noise of the distances is
-            more than this share of their variance while eta is above zero; None never stops
-            it. With M = N the share is 0.75 at the exact posterior of a location model, and
-            0.96 at half its width.
-        reuse: How many earlier rounds' simulations are weighted into each round, by the densities
-            that they were drawn from. Not for a learned discrepancy, which learns from them
-            anyway, nor for the projection "i".
+        noise_limit: The run stops if, in two successive rounds, noise is more than this share of
+            the distances' variance while eta is above zero; None never stops it. With M = N the
+            share is 0.75 at the exact posterior of a location model, 0.96 at half its width.
+        reuse: How many earlier rounds' simulations are weighted into each round. Not for a learned
+            discrepancy, which learns from them anyway, nor for the projection "i".
         chunk_size: Parameters simulated at a time, which changes no bit; None bounds the memory.
     """
 
     rounds: int = eqx.field(static=True, default=20)
     n_particles: int | None = eqx.field(static=True, default=None)
     n_draws: int | None = eqx.field(static=True, default=None)
-    discrepancy: AbstractDiscrepancy = MMD(lengthscales=_LENGTHSCALES)
+    discrepancy: AbstractDiscrepancy | None = None
     family: AbstractFamily = SplineFlow()
     schedule: AbstractSchedule = TrustRegion(epsilon=1.0, path="corrected")
     kernel: AbstractKernel = ExponentialKernel()
@@ -98,40 +105,7 @@ class PLI(AbstractMethod):
     chunk_size: int | None = eqx.field(static=True, default=None)
 
     def __check_init__(self):
-        check_integer("rounds", self.rounds, at_least=1)
-        check_instance("discrepancy", self.discrepancy, AbstractDiscrepancy, "pliant.MMD()")
-        families = AbstractFamily if self.projection == "m" else AbstractModelFamily
-        check_instance("family", self.family, families, "pliant.SplineFlow()")
-        check_instance("schedule", self.schedule, AbstractSchedule, "pliant.TrustRegion()")
-        check_instance("kernel", self.kernel, AbstractKernel, "pliant.ExponentialKernel()")
-        if self.projection not in ("m", "i"):
-            raise ValueError(f'projection: expected "m" or "i", got {self.projection!r}.')
-        if self.partition is not None:
-            check_instance("partition", self.partition, PartitionFunction, "PartitionFunction()")
-        if self.noise_limit is not None:
-            check_real("noise_limit", self.noise_limit, above=0)
-        check_integer("reuse", self.reuse, at_least=0)
-        if self.reuse and (not self.discrepancy.is_noisy or self.projection == "i"):
-            raise ValueError("reuse: it needs a discrepancy that is measured, and projection='m'.")
-        for name, least in (("n_particles", FEWEST_PARTICLES), ("n_draws", 1), ("chunk_size", 1)):
-            if getattr(self, name) is not None:
-                check_integer(name, getattr(self, name), at_least=least)
-        if isinstance(self.beta, str):
-            self._check_calibration(self.beta)
-        elif self.beta is not None:
-            check_real("beta", self.beta, above=0)
-
-    def _check_calibration(self, beta: str) -> None:
-        if beta != "calibrated":
-            raise ValueError(f'beta: expected a positive number or "calibrated", got {beta!r}.')
-        if not self.discrepancy.has_influences:
-            name = type(self.discrepancy).__name__
-            raise ValueError(
-                f'beta: "calibrated" resamples observations, which {name} cannot. Use '
-                "pliant.MMD() or pliant.Energy(), or give a number."
-            )
-        if self.partition is not None:
-            raise ValueError('partition: it needs a fixed bandwidth, so beta="calibrated" cannot.')
+        check_options(self)
 
     @classmethod
     def paper(cls, n_obs: int, **options: Any) -> "PLI":
@@ -145,50 +119,48 @@ class PLI(AbstractMethod):
             **options: Anything that PLI takes, in place of the paper's setting.
         """
         check_integer("n_obs", n_obs, at_least=1)
+        mmd = MMD(lengthscales=PAPER_LENGTHSCALES, most_partners=None)
         settings = {
             "rounds": 20,
             "n_particles": 5000,
             "n_draws": n_obs,
             "beta": 5e-4,
-            "discrepancy": MMD(most_partners=None) if n_obs > 1 else Euclidean(),
+            "discrepancy": mmd if n_obs > 1 else Euclidean(),
             "family": SplineFlow.paper(),
             "schedule": TrustRegion(epsilon=0.5),
             "noise_limit": None,
         }
         return cls(**{**settings, **options})
 
-    @classmethod
-    def accurate(cls, **options: Any) -> "PLI":
-        """A learned likelihood in place of a distance: nearer to the exact posterior.
-
-        It needs a tenth of the simulations or less (20 draws of each of 2000 parameters per
-        round), and the run ends when two rounds agree. For observations of up to a hundred
-        numbers; see ``LikelihoodKL`` and ``RatioKL``.
-
-        Args:
-            **options: Anything that PLI takes, in place of these settings.
-        """
-        return cls(**{"discrepancy": LikelihoodKL(), **options})
+    def chosen(self, problem: Problem) -> tuple["PLI", str]:
+        """With a discrepancy, and why that was chosen; no reason if it was given."""
+        if self.discrepancy is not None:
+            return self, ""
+        choice = choose_discrepancy(problem)
+        return dataclasses.replace(self, discrepancy=choice.discrepancy), choice.reason
 
     def resolved(self, problem: Problem) -> "PLI":
-        """The same options, with those that depend on the number of observations filled in."""
+        """The same options, with those that depend on the problem filled in."""
+        if self.discrepancy is None:
+            return self.chosen(problem)[0].resolved(problem)
         n_particles, n_draws = self._sizes(problem)
         beta = self.beta if self.beta == "calibrated" else self._first_beta(problem)
         return dataclasses.replace(self, n_particles=n_particles, n_draws=n_draws, beta=beta)
 
     def simulations_per_round(self, problem: Problem) -> int:
         """K times M."""
-        n_particles, n_draws = self._sizes(problem)
-        return n_particles * n_draws
+        return int(np.prod(self._sizes(problem), dtype=object))  # of any size
 
     def within_budget(self, problem: Problem, max_simulations: int) -> "PLI":
         """The same method with rounds and sizes that keep to the budget, where none are given."""
         pilot = 0 if self.partition is None else self.partition.simulations
-        left = max_simulations - self.discrepancy.simulations_before(problem) - pilot
+        left = max_simulations - self._discrepancy(problem).simulations_before(problem) - pilot
         given = self.n_particles is not None and self.n_draws is not None
         if given or self.rounds * self.simulations_per_round(problem) <= left:
             return self
-        rounds, n_draws, reuse = self.discrepancy.budgeted_sizes(problem, self.rounds, left)
+        rounds, n_draws, reuse = self._discrepancy(problem).budgeted_sizes(
+            problem, self.rounds, left
+        )
         share = left // rounds
         if self.n_particles is not None:
             n_particles, n_draws = self.n_particles, max(1, share // self.n_particles)
@@ -201,17 +173,21 @@ class PLI(AbstractMethod):
             self, rounds=rounds, n_particles=n_particles, n_draws=n_draws, reuse=reuse
         )
 
-    def init(self, key: Key[Array, ""], problem: Problem) -> tuple["PLIState", int]:
+    def check_memory(self, problem: Problem) -> None:
+        """Raise a ``ValueError`` if the sets of a round cannot fit into memory."""
+        self._discrepancy(problem).check_memory(problem, *self._sizes(problem), self.chunk_size)
+
+    def init(self, key: Key[Array, ""], problem: Problem) -> tuple[PLIState, int]:
         """Line 2: the first proposal is the prior. Prepare the discrepancy for the problem."""
         beta, n_draws = self._first_beta(problem), self._sizes(problem)[1]
-        state, calls = self.discrepancy.init(jax.random.fold_in(key, 0), problem, n_draws)
+        state, calls = self._discrepancy(problem).init(jax.random.fold_in(key, 0), problem, n_draws)
         if self.partition is None:
             return PLIState(state, None, beta), calls
         key = jax.random.fold_in(key, 1)
         partition, pilot = self.partition.prepare(key, problem, state, self.kernel, beta)
         return PLIState(state, partition, beta), calls + pilot
 
-    def step(self, key: Key[Array, ""], problem: Problem, state: "PLIState") -> Outcome:
+    def step(self, key: Key[Array, ""], problem: Problem, state: PLIState) -> Outcome:
         """Lines 4 to 12: one round."""
         sample_key, evaluate_key, fit_key = jax.random.split(key, 3)
         n_particles, n_draws = self._sizes(problem)
@@ -222,7 +198,7 @@ class PLI(AbstractMethod):
         # Lines 5 to 8: simulate data with each, and compute their distances.
         influences = self.beta == "calibrated"
         options = RoundOptions(n_draws, self.chunk_size, influences, state.partition)
-        evaluation = self.discrepancy.evaluate(
+        evaluation = self._discrepancy(problem).evaluate(
             evaluate_key, problem, state.discrepancy, proposal, z, options
         )
         if state.partition is not None:
@@ -244,8 +220,9 @@ class PLI(AbstractMethod):
         # Line 10: evaluate the tempered pseudo-likelihood.
         log_w = log_weights(particles, self.kernel, tempering, beta)
         row = round_row(particles, evaluation, tempering, beta, log_w)
+        approaching = evaluation.beta is not None
         noisy = row["eta"] > 0 and row["noise_share"] > (self.noise_limit or np.inf)
-        if noisy and state.noisy:
+        if noisy and state.noisy and not approaching:
             return Outcome(state, row, calls, too_noisy(row, n_draws, beta))
 
         # Line 11: fit the posterior.
@@ -254,24 +231,56 @@ class PLI(AbstractMethod):
         if not is_finite(density):
             return Outcome(state, row, calls, diverged())
         arrived = tempering.power == 1 and tempering.bandwidth == beta
-        settled = not self.discrepancy.is_noisy and arrived and is_settled(particles, log_w)
-        stop = converged() if settled and state.settled else None
+        known = not self._discrepancy(problem).is_noisy and not approaching
+        settled = known and arrived and is_settled(particles, log_w)
+        sure = row["log_likelihood_se"] < SURE if "log_likelihood_se" in row else state.settled
+        stop = converged(row) if settled and sure else None
         # Line 12: it is the next proposal.
         state = dataclasses.replace(
-            state, beta=beta, density=density, tempering=tempering, noisy=noisy, settled=settled
+            state,
+            beta=state.beta if approaching else beta,
+            density=density,
+            tempering=tempering,
+            approaching=approaching,
+            noisy=noisy,
+            settled=settled,
         )
+        if known:
+            state, more = self._further(jax.random.fold_in(fit_key, 1), problem, state)
+            row |= more
         return Outcome(state, row, calls, stop)
 
-    def check(self, key: Key[Array, ""], problem: Problem, state: "PLIState") -> FinalCheck | None:
+    def _further(
+        self, key: Key[Array, ""], problem: Problem, state: PLIState
+    ) -> tuple[PLIState, dict[str, float]]:
+        """Further steps of lines 9 to 12 with a likelihood that costs no simulation."""
+        done = 1
+        while done < _STEPS and state.level < 1:
+            sample_key, fit_key = jax.random.split(jax.random.fold_in(key, done))
+            proposal = state.proposal(problem)
+            z = proposal.density.sample(sample_key, _FOLLOWED)
+            distance = self._discrepancy(problem).distances_again(problem, state.discrepancy, z)
+            if distance is None:
+                break
+            particles = proposal.particles(problem, z, distance)
+            tempering = self.schedule.step(particles, self.kernel, state.beta, state.tempering)
+            log_w = log_weights(particles, self.kernel, tempering, state.beta)
+            density, _ = self._fit(fit_key, proposal, state.density, particles, log_w)
+            if not is_finite(density):
+                break
+            state = dataclasses.replace(state, density=density, tempering=tempering)
+            done += 1
+        return state, {"steps": done, "level": state.level, "eta": state.eta}
+
+    def check(self, key: Key[Array, ""], problem: Problem, state: PLIState) -> FinalCheck | None:
         """Weight new draws of the posterior by ``p L / q``, where L can be evaluated again.
 
-        The noise of measured distances would dominate the weights' spread: with M = N, it is
-        three quarters of their variance at the exact posterior.
+        The noise of measured distances would dominate the weights' spread.
         """
-        if state.density is None or self.discrepancy.is_noisy:
+        if state.density is None or self._discrepancy(problem).is_noisy:
             return None
         z = state.density.sample(key, _CHECKED)
-        distance = self.discrepancy.distances_again(problem, state.discrepancy, z)
+        distance = self._discrepancy(problem).distances_again(problem, state.discrepancy, z)
         if distance is None:
             return None
         particles = state.proposal(problem).particles(problem, z, distance)
@@ -279,15 +288,25 @@ class PLI(AbstractMethod):
         log_w = log_weights(particles, self.kernel, target, state.beta)
         return final_check(particles.z, log_w)
 
-    def posterior(self, state: "PLIState") -> AbstractDensity | None:
+    def shortfall(self, problem: Problem, state: PLIState, row: dict[str, Any]) -> str:
+        """How far a run that ends now is from its target; empty if it has arrived."""
+        if state.density is None:
+            return ""
+        return shortfall(row, state, learned=not self._discrepancy(problem).is_noisy)
+
+    def posterior(self, state: PLIState) -> AbstractDensity | None:
         """The density of the last round that succeeded."""
         return state.density
 
     def _target(
-        self, state: "PLIState", particles: Particles, evaluation: Evaluation
+        self, state: PLIState, particles: Particles, evaluation: Evaluation
     ) -> tuple[float, Tempering | None]:
         """The target bandwidth of this round, and the last tempering relative to it."""
         last = state.tempering
+        if evaluation.beta is not None:
+            return evaluation.beta, last
+        if state.approaching:
+            return state.beta, contained(particles, self.kernel, state.beta)
         if self.beta != "calibrated" or last is None or last.level < 1:
             return state.beta, last
         target = full_tempering(state.beta, state.beta)
@@ -312,36 +331,17 @@ class PLI(AbstractMethod):
             return reverse_project(key, self.family, z, weights, proposal.density, last)
         return self.family.fit(key, z, weights, last)
 
+    def _discrepancy(self, problem: Problem) -> AbstractDiscrepancy:
+        if self.discrepancy is None:
+            return choose_discrepancy(problem).discrepancy
+        return self.discrepancy
+
     def _sizes(self, problem: Problem) -> tuple[int, int]:
         """K and M."""
-        n_particles, n_draws = self.discrepancy.default_sizes(problem.n_obs)
+        n_particles, n_draws = self._discrepancy(problem).default_sizes(problem)
         return self.n_particles or n_particles, self.n_draws or n_draws
 
     def _first_beta(self, problem: Problem) -> float:
         if self.beta is None or isinstance(self.beta, str):
-            return self.discrepancy.default_beta(problem.n_obs)
+            return self._discrepancy(problem).default_beta(problem.n_obs)
         return self.beta
-
-
-class PLIState(eqx.Module):
-    """What a run of PLI knows after a round."""
-
-    discrepancy: eqx.Module
-    """The discrepancy's state."""
-    partition: PreparedPartition | None
-    beta: float
-    """The target bandwidth."""
-    density: AbstractDensity | None = None
-    tempering: Tempering | None = None
-    noisy: bool = False
-    """Whether noise dominated the distances of the round."""
-    settled: bool = False
-    """Whether the round's proposal was nearly the target already."""
-    earlier: tuple[EarlierRound, ...] = ()
-    """Rounds whose simulations are used again, the newest first."""
-
-    def proposal(self, problem: Problem) -> Proposal:
-        """What the next round draws from: the last posterior, or the prior."""
-        if self.density is None or self.tempering is None:
-            return Proposal(problem.prior, level=0.0)
-        return Proposal(self.density, self.tempering.level)

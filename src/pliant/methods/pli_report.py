@@ -6,9 +6,11 @@ from scipy.stats import spearmanr
 from pliant._importance import divergence_from_uniform, effective_sample_size, normalise
 from pliant.discrepancies.base import Evaluation, Particles
 from pliant.methods.base import Stop
+from pliant.methods.pli_state import PLIState
 from pliant.methods.status import Status
 from pliant.weighting.weights import Tempering
 
+SURE = 0.4  # nats: with a smaller error of the log-likelihood, a run can be done
 _SETTLED = 0.2  # of a parameter's width: a round that changes less has changed nothing
 
 
@@ -36,11 +38,20 @@ def round_row(
         "ess": effective_sample_size(log_w),
         **evaluation.row,
     }
+    if len(evaluation.errors) > 1:
+        row["log_likelihood_se"] = standard_error(evaluation.errors, log_w)
     if len(evaluation.log_partition):
         power = beta / tempering.bandwidth
         plain = log_w + power * particles.log_partition
         row["spearman"] = _rank_correlation(plain, power * evaluation.log_partition)
     return row
+
+
+def standard_error(errors: np.ndarray, log_w: np.ndarray) -> float:
+    """Of the log-likelihood over weighted parameters, in nats; a constant of theta is no error."""
+    weights = normalise(log_w)
+    errors = errors - (errors @ weights)[:, None]
+    return float(np.sqrt(np.sum(errors**2, axis=0) @ weights))
 
 
 def _rank_correlation(plain: np.ndarray, log_partition: np.ndarray) -> float:
@@ -66,9 +77,52 @@ def is_settled(particles: Particles, log_w: np.ndarray) -> bool:
     return bool(np.all(shift < _SETTLED) and np.all(change < _SETTLED))
 
 
-def converged() -> Stop:
+def converged(row: dict[str, float | int]) -> Stop:
     """The end of a run that has arrived."""
-    return Stop(Status.CONVERGED, "At the target bandwidth, two successive rounds changed nothing.")
+    error = row.get("log_likelihood_se")
+    if error is None:
+        message = "At the target bandwidth, two successive rounds changed nothing."
+        return Stop(Status.CONVERGED, message)
+    return Stop(
+        Status.CONVERGED,
+        "At the target bandwidth, the round changed nothing, and the learned log-likelihood has a "
+        f"standard error of {error:.2g} nats.",
+    )
+
+
+def shortfall(row: dict[str, float | int], state: PLIState, *, learned: bool) -> str:
+    """How far a run is from its target; empty if it has arrived.
+
+    Args:
+        row: The last round's.
+        state: After the round.
+        learned: Whether the likelihood is learned.
+    """
+    if state.approaching:
+        return (
+            "It ended before a likelihood was learned: the posterior is a rough one, and too wide. "
+            "Use more rounds or a larger budget."
+        )
+    if state.eta > 0:
+        return (
+            f"The bandwidth is {1 + state.eta:.3g} times its target: the posterior is too wide. "
+            "Use more rounds or a larger budget."
+        )
+    if not learned:
+        return ""
+    if not state.settled:
+        return (
+            "The target bandwidth was reached, but no round there has left the posterior as it "
+            "was. Use more rounds or a larger budget."
+        )
+    error = row.get("log_likelihood_se", float("nan"))
+    if row.get("networks", 1) == 1 or error < SURE:  # one network alone has no standard error
+        return ""
+    size = "unknown" if np.isnan(error) else f"{error:.2g} nats"
+    return (
+        "The target bandwidth was reached, but the likelihood is not known well: its standard "
+        f"error is {size}, and less than {SURE} nats is wanted. Use more rounds or a larger budget."
+    )
 
 
 def too_noisy(row: dict[str, float | int], n_draws: int, beta: float) -> Stop:

@@ -8,7 +8,7 @@ _RAISE = f"Raise it in `pliant.resume`. {_KEPT}"
 
 
 class PliantWarning(UserWarning):
-    """A run ended without success: its status is an error, or its posterior is the prior.
+    """A run ended without success: see ``Status``.
 
     ``warnings.simplefilter("error", pliant.PliantWarning)`` makes such a run raise.
     """
@@ -17,9 +17,10 @@ class PliantWarning(UserWarning):
 class Status(StrEnum):
     """How a run ended. A status equals its text: ``result.status == "finished"``.
 
-    ``failed``, ``diverged`` and ``storage_failed`` are errors: ``infer`` and ``resume`` emit a
-    ``PliantWarning``, and ``pliant run`` exits with 1. The others leave a posterior that is as good
-    as the budget, the noise or the acceptance allows.
+    ``finished``, ``converged`` and ``reached_tolerance`` are successes. After any other end but
+    Ctrl-C and a callback's, ``infer`` and ``resume`` emit a ``PliantWarning``. ``failed``,
+    ``diverged`` and ``storage_failed`` are errors: ``pliant run`` exits with 1. The others leave a
+    posterior that is as good as the budget, the noise or the acceptance allows.
 
     Attributes:
         message: What happened.
@@ -31,6 +32,16 @@ class Status(StrEnum):
     remedy: str
     is_error: bool
 
+    @property
+    def is_success(self) -> bool:
+        """Whether the run got where it should."""
+        return self in (Status.FINISHED, Status.CONVERGED, Status.REACHED_TOLERANCE)
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the user ended the run."""
+        return self in (Status.INTERRUPTED, Status.STOPPED_BY_CALLBACK)
+
     def __new__(cls, value: str, message: str, remedy: str, is_error: bool = False) -> "Status":
         """A string with attributes."""
         member = str.__new__(cls, value)
@@ -38,13 +49,18 @@ class Status(StrEnum):
         member.message, member.remedy, member.is_error = message, remedy, is_error
         return member
 
-    FINISHED = "finished", "All rounds were made.", "If `eta` still falls, add `rounds`."
-    CONVERGED = "converged", "Two consecutive rounds changed no mean and no width.", "Nothing."
+    FINISHED = "finished", "All rounds were made, and the target was reached.", "Nothing."
+    CONVERGED = "converged", "A round at the target changed no mean and no width.", "Nothing."
+    CUT_SHORT = (
+        "cut_short",
+        "All rounds were made, but the target was not reached.",
+        f"Use more `rounds`. {_KEPT} It is too wide.",
+    )
     REACHED_TOLERANCE = "reached_tolerance", "The bandwidth is down to `tolerance`.", "Nothing."
     NOISE_LIMITED = (
         "noise_limited",
         "In two consecutive rounds, noise exceeded `noise_limit`.",
-        f"Use more draws (`n_draws`) or a larger `beta`. {_BEFORE} It is often good.",
+        f"Use more draws (`n_draws`) or a larger `beta`. {_BEFORE}",
     )
     LOW_ACCEPTANCE = (
         "low_acceptance",

@@ -15,7 +15,7 @@ _BLOCK = 256
 
 
 def squared_mmd(x: Any, y: Any, *, lengthscales: tuple[float, ...] = PAPER_LENGTHSCALES) -> float:
-    r"""Unbiased :math:`\mathrm{MMD}^2` with the paper's kernel, like ``pliant.MMD``.
+    r"""Unbiased :math:`\mathrm{MMD}^2` with the paper's kernel.
 
     The exact posterior of many observations is narrow, and the discrepancy of two samples is
     millions of times smaller than the kernel's values. The single precision of ``pliant.MMD``

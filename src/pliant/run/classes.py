@@ -18,8 +18,8 @@ from pliant.densities import (
     training,
 )
 from pliant.densities import particles as particle_densities
-from pliant.discrepancies import base as discrepancies_base
 from pliant.discrepancies import (
+    approach,
     draws,
     energy,
     ensemble,
@@ -27,6 +27,7 @@ from pliant.discrepancies import (
     learned,
     likelihood_kl,
     measured,
+    memory,
     mmd,
     pairs,
     random_features,
@@ -34,6 +35,7 @@ from pliant.discrepancies import (
     sliced_wasserstein,
     wasserstein,
 )
+from pliant.discrepancies import base as discrepancies_base
 from pliant.methods import apt, base, pli
 from pliant.methods.abc import mh, pmc, population, rejection, sampler, smc
 from pliant.problem import scale, space
@@ -56,7 +58,8 @@ CLASSES: dict[str, Any] = {
         *(euclidean.Euclidean, euclidean.EuclideanState),
         *(likelihood_kl.LikelihoodKL, likelihood_kl.LikelihoodNetwork),
         *(ratio_kl.RatioKL, ratio_kl.RatioNetwork),
-        *(learned.LearnedState, ensemble.Ensemble, draws.RoundDraws),
+        *(learned.LearnedState, ensemble.Ensemble, memory.Memory, draws.RoundDraws),
+        approach.Approach,
         *(measured.MeasuredState, discrepancies_base.Particles),
         # weighting
         *(trust_region.TrustRegion, ess.EffectiveSampleSize, quantile.Quantile, fixed.Fixed),

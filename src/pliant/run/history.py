@@ -45,13 +45,18 @@ COLUMNS = {
     "unconverged": Column("unconverged", "transport plans that did not converge", ",d"),
     "features": Column("features", "random features that replace MMD's kernel", ",d"),
     "usable": Column("usable", "share of usable draws", ".0%"),
+    "steps": Column("steps", "steps towards the target with the round's learned likelihood", "d"),
+    "level": Column("level", "share of the log-likelihood that the posterior contains", ".2f"),
     "sets": Column("sets", "simulated sets without a failed draw", ",d"),
+    "networks": Column("networks", "networks that were trained and averaged", "d"),
     "net_steps": Column("net steps", "gradient steps of the networks", ",d"),
     "net_loss": Column("net loss", "minus the mean log density of held-out draws"),
     "agreeing_rounds": Column(
         "agreeing", "effective number of rounds whose networks predict the newest draws"
     ),
-    "disagreement": Column("networks differ", "spread of the networks' log-likelihoods, nats"),
+    "log_likelihood_se": Column(
+        "error", "standard error of the learned log-likelihood over the posterior, nats"
+    ),
     "fit_steps": Column("fit steps", "steps of the fit", ",d"),
     "held_out": Column("held-out loss", "held-out loss of the fit"),
     "busy": Column("workers busy", "share of the workers' time spent simulating", ".0%"),

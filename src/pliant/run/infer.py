@@ -1,6 +1,7 @@
 """The loop over rounds: progress, callbacks, budgets, interruption and resuming."""
 
 import dataclasses
+import logging
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -9,8 +10,10 @@ from typing import Any
 import jax
 
 from pliant._checks import check_instance, check_integer, check_path, check_real, check_seed
+from pliant._devices import keep_compiled_code
 from pliant._files import StorageError
 from pliant.methods.base import AbstractMethod, Outcome, Stop
+from pliant.methods.pli import PLI
 from pliant.methods.status import Status
 from pliant.problem.prior import Prior
 from pliant.problem.problem import Problem
@@ -23,12 +26,14 @@ from pliant.run.store import Plan, Progress, RunStore, check_begun, check_new
 from pliant.simulators.dispatch import ExecutorError, SimulatorError
 from pliant.weighting.final_check import FinalCheck
 
+logger = logging.getLogger("pliant")
+
 Callback = Callable[[dict[str, Any], Posterior], Any]
 
 
 def infer(
     problem: Problem,
-    method: AbstractMethod,
+    method: AbstractMethod | None = None,
     *,
     seed: int = 0,
     folder: str | Path | None = None,
@@ -43,7 +48,7 @@ def infer(
 
     Args:
         problem: Prior, simulator and observations.
-        method: Such as ``pliant.PLI()``.
+        method: Such as ``pliant.PLI()``, which is also what None stands for.
         seed: All random numbers follow from it.
         folder: Where to save every round, and every draw of a simulator that is not a JAX
             function, as soon as they are made. ``pliant.resume`` continues from there, whatever
@@ -51,7 +56,8 @@ def infer(
         max_simulations: No round starts that would exceed this number of simulator calls.
             ``PLI`` fits the options that it was not given to this budget.
         max_seconds: No round starts after this time.
-        progress: Whether to show the rounds on a terminal. Nothing is shown elsewhere.
+        progress: Whether to show the rounds: on a terminal as a line that is rewritten; elsewhere
+            the logger "pliant" gets a line per round at the level INFO.
         callback: Called with the row and the posterior of each round; if it returns True,
             the run ends there.
 
@@ -59,8 +65,7 @@ def infer(
         The posterior with the run's history and how it ended.
 
     Warns:
-        PliantWarning: If the run ends without success: its status is an error, or no round gave a
-            posterior and Ctrl-C is not the reason.
+        PliantWarning: If the run ends without success, unless Ctrl-C or the callback ended it.
 
     Raises:
         TypeError, ValueError: For mistakes that can be found before the first round.
@@ -68,6 +73,7 @@ def infer(
         InUseError: If another process uses the folder.
     """
     budget = {"max_simulations": max_simulations, "max_seconds": max_seconds}
+    method = PLI() if method is None else method
     plan = make_plan(problem, method, seed=seed, progress=progress, callback=callback, **budget)
     if folder is None:
         return _run(problem, plan, None, None, progress=progress, callback=callback)
@@ -90,9 +96,13 @@ def make_plan(
     """Check the arguments of ``infer``, and fit the method to the budget."""
     plan = Plan(method, seed, max_simulations, max_seconds)
     _check(problem, plan, progress, callback)
+    method, reason = method.chosen(problem)
+    if reason:
+        logger.info(reason)
     if max_simulations is not None:
-        plan = plan._replace(method=method.within_budget(problem, max_simulations))
-    _check_budget(problem, plan)
+        method = method.within_budget(problem, max_simulations)
+    plan = plan._replace(method=method)
+    _check_sizes(problem, plan)
     return plan
 
 
@@ -155,7 +165,7 @@ def resume(
         if max_seconds is not None:
             plan = plan._replace(max_seconds=max_seconds)
         _check(problem, plan, progress, callback)
-        _check_budget(problem, plan)
+        _check_sizes(problem, plan)
         store.write_plan(plan, problem)
         last = store.last()
         return _run(problem, plan, store, last, progress=progress, callback=callback)
@@ -171,11 +181,13 @@ def _run(
     callback: Callback | None,
 ) -> Result:
     """The rounds after the last one that was saved."""
+    keep_compiled_code()
     method, run_key = plan.method, jax.random.key(plan.seed)
     now = last if last is not None else Progress(None, 0, 0.0, (), (), None)
     start = time.monotonic() - now.seconds
     stop = now.stop
-    with Display(method.rounds, enabled=progress) as display:
+    most, done = plan.most_simulations(problem), len(now.rows)
+    with Display(method.rounds, enabled=progress, done=done, simulations=most) as display:
         record = Record(problem.prior.space, now.failures, display.simulating)
         recorded = problem.with_simulator(RecordedSimulator(problem.simulator, record))
         try:
@@ -185,8 +197,11 @@ def _run(
                 now = now._replace(state=state, simulations=simulations, failures=record.failures)
                 if store is not None:
                     store.save(0, now)
+            if stop is None:
+                display.begin()
             for index in range(len(now.rows) + 1, method.rounds + 1):
-                stop = stop or _budget_stop(method, problem, now.simulations, plan, start)
+                seconds = time.monotonic() - start
+                stop = stop or plan.budget_stop(problem, now.simulations, seconds)
                 if stop is not None:
                     break
                 record.begin(None if store is None else store.ledger(index))
@@ -206,8 +221,7 @@ def _run(
             stop = Stop(Status.FAILED, f"{error}{record.explanation()}{kept}")
         except StorageError as error:
             stop = Stop(Status.STORAGE_FAILED, f"{error} {Status.STORAGE_FAILED.remedy}")
-    if stop is None:
-        stop = Stop(Status.FINISHED, f"{_rounds(method.rounds)} of {method.rounds}.")
+    stop = _honest(stop, problem, method, now)
     if plan.max_simulations is not None:
         used = f" {now.simulations:,} of {plan.max_simulations:,} simulations were used."
         stop = stop._replace(message=stop.message + used)
@@ -223,6 +237,20 @@ def _run(
         check=_check_posterior(problem, plan, now, stop),
     )
     return warned(result if store is None else _save_or_discard(result, store))
+
+
+def _honest(stop: Stop | None, problem: Problem, method: AbstractMethod, now: Progress) -> Stop:
+    """The end of the run, with how far it is from its target."""
+    if stop is None:
+        stop = Stop(Status.FINISHED, f"{_rounds(method.rounds)} of {method.rounds}.")
+    cut = (Status.FINISHED, Status.OUT_OF_SIMULATIONS, Status.OUT_OF_TIME)
+    if (stop.status not in cut and not stop.status.is_wanted) or not now.rows:
+        return stop
+    shortfall = method.shortfall(problem, now.state, now.rows[-1])
+    if not shortfall:
+        return stop
+    status = Status.CUT_SHORT if stop.status is Status.FINISHED else stop.status
+    return Stop(status, f"{stop.message} {shortfall}")
 
 
 def _check_posterior(problem: Problem, plan: Plan, now: Progress, stop: Stop) -> FinalCheck | None:
@@ -294,8 +322,9 @@ def _check(problem: Any, plan: Plan, progress: Any, callback: Any) -> None:
         check_integer("max_simulations", plan.max_simulations, at_least=1)
 
 
-def _check_budget(problem: Problem, plan: Plan) -> None:
-    """Raise if not even one round is within the budget."""
+def _check_sizes(problem: Problem, plan: Plan) -> None:
+    """Raise if not even one round is within the memory and the budget."""
+    plan.method.check_memory(problem)
     one_round = plan.method.simulations_per_round(problem)
     if plan.max_simulations is not None and plan.max_simulations < one_round:
         raise ValueError(
@@ -311,18 +340,6 @@ def _posterior(problem: Problem, method: AbstractMethod, state: Any) -> Posterio
 
 def _rounds(count: int) -> str:
     return f"{count} round" if count == 1 else f"{count} rounds"
-
-
-def _budget_stop(
-    method: AbstractMethod, problem: Problem, simulations: int, plan: Plan, start: float
-) -> Stop | None:
-    most = simulations + method.simulations_per_round(problem)
-    if plan.max_simulations is not None and most > plan.max_simulations:
-        message = f"Another round would exceed {plan.max_simulations:,} simulations."
-        return Stop(Status.OUT_OF_SIMULATIONS, message)
-    if plan.max_seconds is not None and time.monotonic() - start > plan.max_seconds:
-        return Stop(Status.OUT_OF_TIME, f"{plan.max_seconds:g} seconds have passed.")
-    return None
 
 
 def _callback_stop(callback: Callback, row: dict[str, Any], posterior: Posterior) -> Stop | None:

@@ -1,14 +1,19 @@
-"""The live display of a run: one line that is rewritten, on a terminal only."""
+"""What a run shows of itself: one line that is rewritten on a terminal, logged lines elsewhere."""
 
+import logging
 import sys
 import time
+from contextlib import ExitStack
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Column
 
+from pliant.run.heartbeat import Heartbeat
 from pliant.run.history import COLUMNS
+
+logger = logging.getLogger("pliant")
 
 _BAR = 10
 _SPINNER_AND_GAPS = 5
@@ -16,35 +21,53 @@ _SHOWN = ("bandwidth", "ess", "kl", "acceptance", "distance_median", "simulation
 
 
 class Display:
-    """Shows rounds, time left, bandwidth, ESS, KL, distance and simulations on standard error.
+    """Shows rounds, time left, bandwidth, ESS, KL, distance and simulations.
+
+    On a terminal, standard error has a line that is rewritten. Elsewhere, the logger "pliant" gets
+    one line per round, and another one in every half minute without any.
 
     Args:
         rounds: The most rounds of the run.
-        enabled: Whether to show anything. Nothing is shown unless standard error is a terminal.
+        done: The rounds that have been made already.
+        simulations: The most simulations of the run, for an estimate of their time.
+        enabled: Whether to show anything.
     """
 
-    def __init__(self, rounds: int, *, enabled: bool):
-        self._rounds = rounds
+    def __init__(
+        self, rounds: int, *, enabled: bool, done: int = 0, simulations: int | None = None
+    ):
+        self._rounds, self._done, self._simulations = rounds, done, simulations
         self._start = time.monotonic()
         self._first: tuple[float, int] | None = None
         self._console = Console(file=sys.stderr)
+        is_live = enabled and sys.stderr.isatty()
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("[bold]{task.completed}/{task.total} rounds", table_column=_fixed()),
             BarColumn(bar_width=_BAR, table_column=_fixed()),
             TextColumn("{task.description}", table_column=Column(no_wrap=True)),
             console=self._console,
-            disable=not (enabled and sys.stderr.isatty()),
+            disable=not is_live,
             transient=True,
         )
-        self._task = self._progress.add_task("compiling", total=rounds)
+        self._task = self._progress.add_task("compiling", total=rounds, completed=done)
+        self._doing = "compiling"
+        self._heartbeat = None if is_live or not enabled else Heartbeat(self._still)
+        self._opened = ExitStack()
 
     def __enter__(self) -> "Display":
-        self._progress.start()
+        self._opened.enter_context(self._progress)
+        if self._heartbeat is not None:
+            self._opened.enter_context(self._heartbeat)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._progress.stop()
+        self._opened.close()
+
+    def begin(self) -> None:
+        """Tell that the first round begins, once nothing is wrong with the options."""
+        if self._heartbeat is not None:
+            logger.info(f"{self._next_round()}: compiling")
 
     def update(self, row: dict[str, Any]) -> None:
         """Show the row of the round that has just finished."""
@@ -53,11 +76,25 @@ class Display:
         parts += [f"{column.label} {column.format(row[name])}" for name, column in shown.items()]
         text = _fitting(parts, self._room())
         self._progress.update(self._task, completed=row["round"], description=text)
+        if self._heartbeat is not None:
+            logger.info(f"{self._next_round()}: {', '.join(parts)}")
+            self._heartbeat.spoken()
+        self._done, self._doing = row["round"], "running"
 
-    def simulating(self, made: int, wanted: int) -> None:
-        """Show how many draws of a slow simulator have been made."""
-        text = f"simulating {made:,} of {wanted:,}"
-        self._progress.update(self._task, description=_fitting([text], self._room()))
+    def simulating(self, made: int, wanted: int, pace: float | None = None) -> None:
+        """Show how many draws of a slow simulator have been made, and how many per second."""
+        parts = [f"simulating {made:,} of {wanted:,}"]
+        if pace and self._simulations is not None:
+            parts.append(f"up to {duration(self._simulations / pace)} for {self._simulations:,}")
+        text = _fitting(parts, self._room())
+        self._progress.update(self._task, description=text)
+        self._doing = ", ".join(parts) if made < wanted else "running"
+
+    def _next_round(self) -> str:
+        return f"round {self._done + 1} of {self._rounds}"
+
+    def _still(self, seconds: float) -> None:
+        logger.info(f"{self._next_round()}: {self._doing}; {duration(seconds)} since the start")
 
     def _seconds_left(self, done: int) -> float:
         """By the mean time of the rounds, except for the first one shown, which also compiles."""

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from pliant._importance import effective_sample_size, smooth_weights
 
 GOOD, USABLE = 0.5, 0.7  # of k-hat (Vehtari et al. 2024)
+_MANY, _SOME = 0.5, 0.2  # of the draws that count: 0.5 where the widths are off by a factor of 1.2
 
 
 class FinalCheck(eqx.Module):
@@ -32,14 +33,14 @@ class FinalCheck(eqx.Module):
     def message(self) -> str:
         """The check in a sentence or two."""
         numbers = f"k-hat {self.k_hat:.2f}, ESS {self.ess:,.0f} of {len(self.z):,}"
-        if self.k_hat <= GOOD:
+        share = self.ess / len(self.z)
+        if self.k_hat <= GOOD and share >= _MANY:
             return f"The posterior fits its target: {numbers}."
-        if self.k_hat <= USABLE:
+        if self.k_hat <= USABLE and share >= _SOME:
             return f"The posterior fits its target roughly: {numbers}."
-        return (
-            f"The posterior misses parts of its target: {numbers}. More rounds, or a more flexible "
-            "family, may help."
-        )
+        wide = self.k_hat <= USABLE
+        what = "is far wider than its target" if wide else "misses parts of its target"
+        return f"The posterior {what}: {numbers}. More rounds, or a more flexible family, may help."
 
 
 def final_check(z: Float[np.ndarray, "K dim"], log_weights: Float[np.ndarray, " K"]) -> FinalCheck:

@@ -3,7 +3,9 @@
 import equinox as eqx
 import numpy as np
 from jaxtyping import Float
+from scipy.optimize import minimize_scalar
 
+from pliant._importance import effective_sample_size
 from pliant.discrepancies.base import Particles
 from pliant.weighting.kernels import AbstractKernel
 
@@ -40,3 +42,23 @@ def log_weights(
     likelihood = kernel.log_value(particles.distance, tempering.bandwidth)
     log_w = correction + likelihood - particles.log_partition * (beta / tempering.bandwidth)
     return log_w if particles.log_base is None else log_w + particles.log_base
+
+
+def contained(particles: Particles, kernel: AbstractKernel, beta: float) -> Tempering:
+    """How much of the pseudo-likelihood draws of an unknown posterior contain.
+
+    The level at which their weights ``p L^level / q`` have the largest effective sample size.
+    """
+
+    def lost(log_level: float) -> float:
+        tempering = full_tempering(beta / np.exp(log_level), beta)
+        return -effective_sample_size(log_weights(particles, kernel, tempering, beta))
+
+    levels = np.linspace(np.log(_LEAST), 0.0, 40)
+    best = int(np.argmin([lost(level) for level in levels]))
+    bounds = levels[max(best - 1, 0)], levels[min(best + 1, len(levels) - 1)]
+    found = minimize_scalar(lost, bounds=bounds, method="bounded", options={"xatol": 0.01})
+    return full_tempering(float(beta / np.exp(found.x)), beta)
+
+
+_LEAST = 1e-6  # of the pseudo-likelihood

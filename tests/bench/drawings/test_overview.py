@@ -50,7 +50,7 @@ def test_sets_are_drawn_with_their_distances_over_the_observed_one(parts):
 
 def test_examples_have_the_distance_of_their_own_set_and_the_median_of_their_stage():
     task = get("gaussian_location")
-    problem, method = task.problem(n_obs=20, seed=0), PLI()
+    problem, method = task.problem(n_obs=20, seed=0), PLI(discrepancy=MMD())
     truth = np.asarray(task.truth["theta"])
     shifts = np.linspace(0.0, 2.0, 5)[:, None]
     found = examples(method, problem, task, {"shifted": {"theta": truth + shifts}})

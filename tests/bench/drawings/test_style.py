@@ -1,3 +1,5 @@
+import io
+
 import pytest
 
 from pliant.bench.drawings.style import (
@@ -54,6 +56,8 @@ def test_tasks_and_methods_stand_in_the_papers_order():
         ("m_p", "$m_{p}$"),
         ("g", "$g$"),
         ("rate[0,1]", r"$\mathrm{rate}_{1,2}$"),
+        ("a$b", r"a\$b"),
+        ("100 %", "100 %"),
     ],
 )
 def test_columns_are_written_as_in_the_paper(label, text):
@@ -72,6 +76,15 @@ def test_a_long_legend_takes_two_lines(n, columns):
     legend_above(figure, method_handles([f"m{i}" for i in range(n)]), "title")
     assert figure.legends[0]._ncols == columns  # pyright: ignore[reportAttributeAccessIssue]
     assert figure.legends[0].get_title().get_text() == "title"
+
+
+def test_a_label_of_any_characters_can_be_drawn():
+    figure = new_figure(WIDTH, 2)
+    legend_above(figure, method_handles([r"$\foo$", "a_b$c", "<script>"]))
+    figure.savefig(io.BytesIO())
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        *(r"\$\foo\$", r"a_b\$c", "<script>")
+    ]
 
 
 def test_regions_are_named_once():

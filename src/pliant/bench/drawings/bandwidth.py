@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from pliant.bench.drawings.curves import draw_mean_curve
 from pliant.bench.drawings.style import task_title
 from pliant.bench.results import GridResults, in_order
-from pliant.plots.style import GREY, bare, log_ticks, new_figure
+from pliant.plots.style import GREY, bare, log_ticks, new_figure, readable
 
 EXPERIMENT = "epsilon"
 _LINE: dict[str, Any] = {"linewidth": 1.2, "marker": "o", "markersize": 2.5}
@@ -64,7 +64,7 @@ def _finish(axes: Axes, task: str, method: str, n_obs: int) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     axes.set_xlabel("round t", fontsize=8)
     axes.set_ylabel(r"$1 + \eta_t$", fontsize=8)
-    axes.set_title(f"{task_title(task)}, N = {n_obs}, {method}", fontsize=8)
+    axes.set_title(f"{task_title(task)}, N = {n_obs}, {readable(method)}", fontsize=8)
 
 
 def _add_bandwidths(axes: Axes, beta: float) -> None:

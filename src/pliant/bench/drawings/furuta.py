@@ -22,7 +22,7 @@ from pliant.bench.drawings.style import (
 from pliant.bench.plan import Run
 from pliant.bench.results import GridResults, Samples
 from pliant.plots.regions import draw_regions
-from pliant.plots.style import BLACK, bare, new_figure, short_ticks
+from pliant.plots.style import BLACK, bare, new_figure, readable, short_ticks
 from pliant.plots.trajectories import draw_trajectories
 from pliant.tasks import get
 from pliant.tasks.furuta import FurutaTask
@@ -112,6 +112,6 @@ def _draw_errors(part: Any, results: GridResults) -> None:
 
 def _legend(part: Any, run: Run, colour: str) -> None:
     dashed: Any = {"color": BLACK, "linewidth": 0.9, "linestyle": (0, (3, 2)), "marker": "+"}
-    handles: list[Any] = region_handles(colour, f"{run.method}, N = {run.n_obs}")
+    handles: list[Any] = region_handles(colour, f"{readable(run.method)}, N = {run.n_obs}")
     handles.append(Line2D([], [], label="truth", **dashed))
     part.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=7, frameon=False)

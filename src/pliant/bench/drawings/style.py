@@ -1,5 +1,6 @@
 """Colours, markers and titles that all figures share."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from pliant.plots.regions import DARK, LIGHT
-from pliant.plots.style import BLACK, BLUE, GREEN, GREY, VERMILLION, tint
+from pliant.plots.style import BLACK, BLUE, GREEN, GREY, VERMILLION, readable, tint
 
 WIDTH = 7.0
 """The width of a page's text, in inches."""
@@ -33,6 +34,8 @@ _TASKS = {
     "slcp": "SLCP",
     "sir": "SIR",
     "furuta": "Furuta",
+    "two_moons": "Two moons",
+    "lotka_volterra": "Lotka-Volterra",
 }
 METRICS = {  # lower is better for all of them
     "MMD^2": "MMD² to the exact posterior",
@@ -82,6 +85,8 @@ def _ordered(values: Iterable[str], known: list[str]) -> list[str]:
 
 def symbol(label: str) -> str:
     """A column of samples as the paper writes it: ``theta[0]`` is θ with the index 1."""
+    if not re.fullmatch(r"[^\W_]+(_[^\W_]+)?(\[[\d,]+\])?", label):
+        return readable(label)
     name, _, index = label.rstrip("]").partition("[")
     name, _, subscript = name.partition("_")
     places = [str(int(place) + 1) for place in index.split(",") if place]
@@ -99,7 +104,9 @@ def evenly_spaced(rounds: Sequence[int], most: int) -> list[int]:
 def method_handles(methods: Sequence[str], **style: Any) -> list[Line2D]:
     """One entry of a legend per method."""
     styles = {method: line_style(method, methods) for method in methods}
-    return [Line2D([], [], label=name, **{**own, **style}) for name, own in styles.items()]
+    return [
+        Line2D([], [], label=readable(name), **{**own, **style}) for name, own in styles.items()
+    ]
 
 
 def legend_above(figure: Figure, handles: list[Line2D], title: str | None = None) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from pliant._checks import check_integer
+from pliant.discrepancies.lengthscales import PAPER_LENGTHSCALES
 from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy, Measurement
 from pliant.discrepancies.mmd import MMD
 from pliant.methods.abc.population import Population, perturbed
@@ -50,7 +51,7 @@ class MHABC(AbstractSMC):
     rounds: int = eqx.field(static=True, default=200)
     n_particles: int = eqx.field(static=True, default=1000)
     n_draws: int | None = eqx.field(static=True, default=None)
-    discrepancy: AbstractMeasuredDiscrepancy = MMD()
+    discrepancy: AbstractMeasuredDiscrepancy = MMD(lengthscales=PAPER_LENGTHSCALES)
     hits: int = eqx.field(static=True, default=2)
     max_tries: int = eqx.field(static=True, default=100)
     alpha: float = eqx.field(static=True, default=0.9)

@@ -16,6 +16,7 @@ from pliant._importance import normalise
 from pliant.densities.base import AbstractDensity
 from pliant.densities.mixture import GaussianMixture, MixtureDensity
 from pliant.densities.particles import KernelMixture
+from pliant.discrepancies.lengthscales import PAPER_LENGTHSCALES
 from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy, Measurement
 from pliant.discrepancies.mmd import MMD
 from pliant.methods.abc.population import Population, walk_cholesky
@@ -64,7 +65,7 @@ class PMCABC(AbstractABC):
     rounds: int = eqx.field(static=True, default=200)
     n_particles: int = eqx.field(static=True, default=1000)
     n_draws: int | None = eqx.field(static=True, default=None)
-    discrepancy: AbstractMeasuredDiscrepancy = MMD()
+    discrepancy: AbstractMeasuredDiscrepancy = MMD(lengthscales=PAPER_LENGTHSCALES)
     alpha: float = eqx.field(static=True, default=0.5)
     perturbation: GaussianMixture | None = GaussianMixture(components=5, starts=1)
     weights: Literal["round", "all"] = eqx.field(static=True, default="round")
@@ -96,7 +97,7 @@ class PMCABC(AbstractABC):
         settings = {
             "rounds": 200,
             "n_particles": 1000,
-            "discrepancy": MMD(most_partners=None),
+            "discrepancy": MMD(lengthscales=PAPER_LENGTHSCALES, most_partners=None),
             "alpha": 0.1,
             "perturbation": GaussianMixture(components=5, starts=1),
             "weights": "round",

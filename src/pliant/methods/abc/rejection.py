@@ -10,12 +10,14 @@ from jaxtyping import Array, Float, Key
 
 from pliant._checks import check_instance, check_real
 from pliant.densities.particles import ParticleDensity, particle_density
+from pliant.discrepancies.lengthscales import PAPER_LENGTHSCALES
 from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy
 from pliant.discrepancies.mmd import MMD
 from pliant.methods.abc.sampler import ABCState, AbstractABC, log_uniform
 from pliant.methods.base import Outcome, Stop
 from pliant.methods.status import Status
 from pliant.problem.problem import Problem
+from pliant.problem.sets import check_particles
 from pliant.weighting.kernels import AbstractKernel, UniformKernel
 
 
@@ -42,7 +44,7 @@ class RejectionABC(AbstractABC):
     rounds: int = eqx.field(static=True, default=100)
     n_particles: int = eqx.field(static=True, default=1000)
     n_draws: int | None = eqx.field(static=True, default=None)
-    discrepancy: AbstractMeasuredDiscrepancy = MMD()
+    discrepancy: AbstractMeasuredDiscrepancy = MMD(lengthscales=PAPER_LENGTHSCALES)
     kernel: AbstractKernel = UniformKernel()
     quantile: float = eqx.field(static=True, default=0.01)
     tolerance: float | None = eqx.field(static=True, default=None)
@@ -64,6 +66,11 @@ class RejectionABC(AbstractABC):
     def sets_per_round(self) -> int:
         """``n_particles``."""
         return self.n_particles
+
+    def check_memory(self, problem: Problem) -> None:
+        """Raise a ``ValueError`` if a round, or what all rounds keep, cannot fit into memory."""
+        super().check_memory(problem)
+        check_particles(problem, self.n_kept, limited="rounds", value=self.rounds)
 
     def step(self, key: Key[Array, ""], problem: Problem, state: ABCState) -> Outcome:
         """Draw, and merge with the best of the draws before."""

@@ -82,6 +82,11 @@ class AbstractABC(AbstractMethod):
         """Sets times M."""
         return self.sets_per_round * self.draws(problem)
 
+    def check_memory(self, problem: Problem) -> None:
+        """Raise a ``ValueError`` if a set and its comparison cannot fit into memory."""
+        sizes = self.n_particles, self.draws(problem)
+        self.discrepancy.check_memory(problem, *sizes, self.chunk_size)
+
     def init(self, key: Key[Array, ""], problem: Problem) -> tuple[ABCState, int]:
         """Fix the features' scales and prepare what depends on the observations alone."""
         measured, simulations = self.discrepancy.init(key, problem, self.draws(problem))

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from pliant._checks import check_instance
+from pliant.discrepancies.lengthscales import PAPER_LENGTHSCALES
 from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy
 from pliant.discrepancies.mmd import MMD
 from pliant.methods.abc.population import Population, perturbed
@@ -43,7 +44,7 @@ class SMCABC(AbstractSMC):
     rounds: int = eqx.field(static=True, default=200)
     n_particles: int = eqx.field(static=True, default=1000)
     n_draws: int | None = eqx.field(static=True, default=None)
-    discrepancy: AbstractMeasuredDiscrepancy = MMD()
+    discrepancy: AbstractMeasuredDiscrepancy = MMD(lengthscales=PAPER_LENGTHSCALES)
     kernel: AbstractKernel = UniformKernel()
     alpha: float = eqx.field(static=True, default=0.9)
     resample_below: float = eqx.field(static=True, default=0.5)

@@ -1,0 +1,46 @@
+"""What a run of PLI knows after a round."""
+
+import equinox as eqx
+
+from pliant.densities.base import AbstractDensity
+from pliant.discrepancies.base import Proposal
+from pliant.problem.problem import Problem
+from pliant.weighting.partition import PreparedPartition
+from pliant.weighting.reuse import EarlierRound
+from pliant.weighting.weights import Tempering
+
+
+class PLIState(eqx.Module):
+    """What a run of PLI knows after a round."""
+
+    discrepancy: eqx.Module
+    """The discrepancy's state."""
+    partition: PreparedPartition | None
+    beta: float
+    """The target bandwidth."""
+    density: AbstractDensity | None = None
+    tempering: Tempering | None = None
+    approaching: bool = False
+    """Whether the round only approached the posterior, by rougher distances."""
+    noisy: bool = False
+    """Whether noise dominated the distances of the round."""
+    settled: bool = False
+    """Whether the round's proposal was nearly the target already."""
+    earlier: tuple[EarlierRound, ...] = ()
+    """Rounds whose simulations are used again, the newest first."""
+
+    @property
+    def level(self) -> float:
+        """How much of the likelihood the posterior contains."""
+        return 0.0 if self.tempering is None else self.tempering.level
+
+    @property
+    def eta(self) -> float:
+        """``bandwidth / beta - 1`` of the round."""
+        return float("inf") if self.tempering is None else self.tempering.bandwidth / self.beta - 1
+
+    def proposal(self, problem: Problem) -> Proposal:
+        """What the next round draws from: the last posterior, or the prior."""
+        if self.density is None or self.tempering is None:
+            return Proposal(problem.prior, level=0.0)
+        return Proposal(self.density, self.tempering.level)
