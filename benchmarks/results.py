@@ -4,6 +4,7 @@ Collects the finished runs of ``pliant bench run replication``, draws the figure
 to ``docs/results``. A table of the page stands between the comments ``<!-- NAME -->`` and
 ``<!-- end -->`` and is replaced. Beside the metrics there is ``shape.csv``: for each run with an
 exact posterior, how wide it is, how far its means are off, and the shares of SLCP's four modes.
+Rows of runs that ``docs/results`` has from elsewhere (``pliant bench run --known``) are kept.
 """
 
 import argparse
@@ -45,11 +46,12 @@ def main():
     figures = [outcome for outcome in draw_figures(folder, grid) if outcome.wanted is None]
     target = DOCS / "results"
     target.mkdir(exist_ok=True)
-    for name in ("summary.csv", "times.csv"):
+    for name in ("table.csv", "summary.csv", "times.csv"):
         shutil.copy(folder / name, target / name)
     for figure in figures:
         shutil.copy(folder / "figures" / f"{figure.name}.png", target)
-    shapes = [shape(results, run) for run in results.runs if get(run.task).has_reference]
+    here = [shape(results, run) for run in results.runs if get(run.task).has_reference]
+    shapes = here + shapes_from_elsewhere(target / "shape.csv", results, here)
     with (target / "shape.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, SHAPE, lineterminator="\n")
         writer.writeheader()
@@ -90,12 +92,22 @@ def shape(results, run):
     return row
 
 
+def shapes_from_elsewhere(path, results, here):
+    """Rows of finished runs whose samples are not here, as an earlier call wrote them."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        earlier = [row | {"n_obs": int(row["n_obs"])} for row in csv.DictReader(file)]
+    finished = {row["run"] for row in results.rows} - {row["run"] for row in here}
+    return [row for row in earlier if row["run"] in finished]
+
+
 def counts(results, grid):
-    """How many runs of each experiment are finished, and the seeds of those."""
-    rows = []
+    """How many runs of each experiment are finished."""
+    rows, finished = [], {row["run"] for row in results.rows}
     for experiment in dict.fromkeys(run.experiment for run in grid.runs):
         planned = [run for run in grid.runs if run.experiment == experiment]
-        done = [run for run in results.runs if run.experiment == experiment]
+        done = [run for run in planned if run.name in finished]
         rows.append([experiment, str(len(done)), str(len(planned))])
     return markdown(["experiment", "runs finished", "runs planned"], rows)
 

@@ -23,6 +23,9 @@ class MissingRunsError(Exception):
 class GridResults:
     """The finished runs of a grid.
 
+    ``rows`` and ``summary`` are of all of them, ``runs`` are those whose samples are here: a run
+    that a table of earlier results knows has none.
+
     Args:
         out: The folder of the grid.
         grid: The grid; unfinished runs are left out.
@@ -30,12 +33,13 @@ class GridResults:
 
     def __init__(self, out: Path, grid: Grid):
         self._out = out
-        self.runs = by_state(out, grid.runs)["finished"]
+        finished = by_state(out, grid.runs)["finished"]
+        self.runs = [run for run in finished if (run_folder(out, run) / SAMPLES).is_file()]
         self.rows = rows_of(out, grid)
         self.summary = summary_of(self.rows)
 
     def find(self, wanted: str, test: Callable[[Run], bool]) -> list[Run]:
-        """The finished runs that pass a test; if there are none, the error says ``wanted``."""
+        """The ``runs`` that pass a test; if there are none, the error says ``wanted``."""
         found = [run for run in self.runs if test(run)]
         if not found:
             raise MissingRunsError(wanted)

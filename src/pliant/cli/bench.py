@@ -14,11 +14,18 @@ _INTERRUPTED = 130
 
 
 def run_bench(
-    source: str, out: Path | None, *, workers: int | None, dask: str | None, retry: bool
+    source: str,
+    out: Path | None,
+    *,
+    workers: int | None,
+    dask: str | None,
+    retry: bool,
+    known: Path | None,
 ) -> int:
     """Perform the runs of a grid, and return the exit code.
 
     ``out`` is by default named after the grid, and ``workers`` is half the number of cores.
+    ``known`` is a table with runs that are not repeated.
     """
     with Console(stderr=True).status("loading"):
         from pliant.bench.cluster import DaskPool
@@ -36,7 +43,7 @@ def run_bench(
 
     say(console(), f"{grid.name}: {counted(len(grid.runs), 'run')}, in {folder}/")
     try:
-        states = run_grid(grid, folder, make_pool, retry=retry)
+        states = run_grid(grid, folder, make_pool, retry=retry, known=known)
     except KeyboardInterrupt:
         typer.echo("Interrupted. Run the same command again to resume.", err=True)
         return _INTERRUPTED

@@ -22,7 +22,9 @@ def _bench(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-_GRID = argument("GRID", "A TOML file, or a grid that comes with Pliant: paper, lite or smoke.")
+_GRID = argument(
+    "GRID", "A TOML file, or a grid that comes with Pliant: paper, replication, lite or smoke."
+)
 _FOLDER = argument("FOLDER", "The folder of a [bold]pliant bench run[/].")
 _OUT = option("FOLDER", "The folder for the runs.", "bench/GRID")
 _WORKERS = option(
@@ -37,6 +39,11 @@ _DASK = option(
     "tcp://host:8786, whose workers must see the same folder.",
 )
 _RETRY = option(NO_VALUE, "Retry failed runs.")
+_KNOWN = option(
+    "TABLE",
+    "A table.csv of an earlier [bold]pliant bench collect[/], on any machine: its runs count as "
+    "finished, with their metrics but without samples.",
+)
 
 
 @bench.command(
@@ -53,6 +60,7 @@ def run(
     workers: Annotated[int | None, _WORKERS] = None,
     dask: Annotated[str | None, _DASK] = None,
     retry: Annotated[bool, _RETRY] = False,
+    known: Annotated[Path | None, _KNOWN] = None,
 ) -> None:
     """Perform the unfinished runs of a grid."""
     if workers is not None and dask is not None:
@@ -60,7 +68,7 @@ def run(
     with mistakes():
         from pliant.cli.bench import run_bench
 
-        code = run_bench(grid, out, workers=workers, dask=dask, retry=retry)
+        code = run_bench(grid, out, workers=workers, dask=dask, retry=retry, known=known)
     raise typer.Exit(code)
 
 
