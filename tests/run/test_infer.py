@@ -5,6 +5,7 @@ import numpyro.distributions as dist
 import pytest
 
 import pliant
+from pliant._deadline import OutOfTimeError
 from pliant.problem import sets
 from pliant.run.history import COLUMNS
 
@@ -50,6 +51,37 @@ def test_max_seconds(problem):
     assert (result.status, len(result.history)) == ("out_of_time", 0)
     assert result.posterior.is_prior
     assert np.all(np.isfinite(result.posterior.sample(5)["mu"]))  # the prior's
+
+
+def test_max_seconds_ends_a_round_and_keeps_its_draws(tmp_path, monkeypatch):
+    """The time is over after fifty draws; resumed, the round is that of an undisturbed run."""
+    made = []
+
+    def simulator(rng, theta):
+        made.append(theta)
+        return theta["mu"] + rng.normal(size=1)
+
+    def check_time():
+        if len(made) >= 50:
+            raise OutOfTimeError
+
+    observed = np.random.default_rng(0).normal(size=(20, 1))
+    problem = pliant.Problem({"mu": dist.Normal(0, 1)}, pliant.PythonSimulator(simulator), observed)
+    method = pliant.PLI(
+        discrepancy=pliant.MMD(), family=pliant.Gaussian(), n_particles=500, n_draws=20, rounds=1
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr("pliant.run.recording.check_time", check_time)
+        with pytest.warns(pliant.PliantWarning, match="out_of_time: 900 seconds have passed"):
+            result = pliant.infer(problem, method, folder=tmp_path / "run", max_seconds=900)
+    assert (len(result.history), result.posterior.is_prior) == (0, True)
+    first, made[:] = len(made), []
+    assert 50 <= first < 5000
+    resumed = pliant.resume(tmp_path / "run", problem)
+    assert len(made) == 10_000 - first  # the draws of the ledger are not made again
+    whole = pliant.infer(problem, method)
+    ours, expected = (r.posterior.sample(9)["mu"] for r in (resumed, whole))
+    np.testing.assert_array_equal(ours, expected)
 
 
 def test_interrupt_keeps_the_last_posterior(problem):

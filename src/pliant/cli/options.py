@@ -103,7 +103,7 @@ MAX_SIMULATIONS = _budget(
     "parameters and draws to it, unless they are given.",
     "no limit",
 )
-MAX_SECONDS = _budget("SECONDS", "Start no round after this time.", "no limit")
+MAX_SECONDS = _budget("SECONDS", "End the run within a few seconds of this time.", "no limit")
 NEW_MAX_SIMULATIONS = _budget("N", "A new limit on all simulations of the run.", "the run's")
 NEW_MAX_SECONDS = _budget("SECONDS", "A new limit on the total time of the run.", "the run's")
 

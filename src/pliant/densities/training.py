@@ -8,9 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Bool, Float, Int, Key
 
 from pliant._checks import check_instance, check_integer, check_real
+from pliant._deadline import check_time
 
 Model = TypeVar("Model")
 
@@ -91,16 +92,11 @@ class _TrainingState(eqx.Module):
     average: Any
     best: Any
     best_loss: Float[Array, ""]
-    check: Array
-    last_gain: Array
+    check: Int[Array, ""]
+    last_gain: Int[Array, ""]
+    unfinished: Bool[Array, ""]
 
 
-# XLA's newer emitters of fused loops take half as long again to compile, and save a tenth of
-# a step.
-_COMPILER = {"xla_cpu_use_fusion_emitters": False}
-
-
-@eqx.filter_jit(compiler_options=_COMPILER)  # pyright: ignore[reportCallIssue]
 def train(
     key: Key[Array, ""],
     model: Model,
@@ -113,64 +109,90 @@ def train(
     """Minimise ``loss(model, data, key)`` over the model's arrays.
 
     ``held_out_loss`` is that of samples that are not trained on; None if there are none. A second
-    call reuses the compiled code of the first if both losses are module-level functions.
+    call reuses the compiled code of the first if both losses are module-level functions. The
+    time is checked before every evaluation of the held-out loss.
 
     Returns:
         The averaged model, at its best held-out loss if ``training.selection``; and ``fit_steps``
         and, where there are held-out samples, their loss ``held_out``.
     """
     params, static = eqx.partition(model, eqx.is_inexact_array)
-    checks = _checks(training, effort.steps)
-    select = training.selection and held_out_loss is not None
-    optimiser = _optimiser(training, training.rate * effort.rate, checks * training.every)
+    problem = static, data, loss, held_out_loss, training, effort
+    progress = _start(params, training)
+    if held_out_loss is not None:  # of the start
+        progress = _advanced(key, progress, *problem, jnp.asarray(0, int))
+    while progress.unfinished:
+        check_time()
+        progress = _advanced(key, progress, *problem, jnp.asarray(training.every, int))
+    info = {"fit_steps": progress.check * training.every}
+    if held_out_loss is not None:
+        info["held_out"] = progress.best_loss
+    return eqx.combine(progress.best, static), info
 
-    def held_out(params: Any) -> Float[Array, ""]:
-        if held_out_loss is None:
-            return jnp.zeros(())
-        return held_out_loss(eqx.combine(params, static), data)
 
-    def step(carry: tuple[Any, Any, Any], key: Key[Array, ""]) -> tuple[Any, None]:
-        params, state, average = carry
-        gradient = jax.grad(lambda p: loss(eqx.combine(p, static), data, key))(params)
-        updates, state = optimiser.update(gradient, state, params)
-        params = optax.apply_updates(params, updates)
-        return (params, state, optax.incremental_update(params, average, training.averaging)), None
-
-    def check(progress: _TrainingState) -> _TrainingState:
-        keys = jax.random.split(jax.random.fold_in(key, progress.check), training.every)
-        start = (progress.params, progress.optimiser, progress.average)
-        (params, state, average), _ = jax.lax.scan(step, start, keys)
-        now = held_out(average)
-        better = now < progress.best_loss if select else jnp.asarray(True)
-        best = jax.tree.map(lambda new, old: jnp.where(better, new, old), average, progress.best)
-        return _TrainingState(
-            params=params,
-            optimiser=state,
-            average=average,
-            best=best,
-            best_loss=jnp.where(better, now, progress.best_loss),
-            check=progress.check + 1,
-            last_gain=jnp.where(better, progress.check, progress.last_gain),
-        )
-
-    def unfinished(progress: _TrainingState) -> Array:
-        waited = progress.check - 1 - progress.last_gain
-        return (progress.check < checks) & (waited < training.patience)
-
-    start = _TrainingState(
+def _start(params: Any, training: Training) -> _TrainingState:
+    """Before the first step: everything that Adam knows is zero."""
+    shapes = jax.eval_shape(_optimiser(training, training.rate, training.steps).init, params)
+    return _TrainingState(
         params=params,
-        optimiser=optimiser.init(params),
+        optimiser=jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes),
         average=params,
         best=params,
-        best_loss=held_out(params),
-        check=jnp.array(0),
-        last_gain=jnp.array(-1),
+        best_loss=jnp.asarray(jnp.inf, float),
+        check=jnp.asarray(0, int),
+        last_gain=jnp.asarray(-1, int),
+        unfinished=jnp.asarray(True),
     )
-    end = jax.lax.while_loop(unfinished, check, start)
-    info = {"fit_steps": end.check * training.every}
+
+
+# XLA's newer emitters of fused loops take half as long again to compile, and save a tenth of
+# a step.
+_COMPILER = {"xla_cpu_use_fusion_emitters": False}
+
+
+@eqx.filter_jit(compiler_options=_COMPILER)  # pyright: ignore[reportCallIssue]
+def _advanced(
+    key: Key[Array, ""],
+    progress: _TrainingState,
+    static: Any,
+    data: Any,
+    loss: Callable[[Any, Any, Key[Array, ""]], Float[Array, ""]],
+    held_out_loss: Callable[[Any, Any], Float[Array, ""]] | None,
+    training: Training,
+    effort: Effort,
+    steps: Int[Array, ""],
+) -> _TrainingState:
+    """Some steps later, with the held-out loss there. Without a step, it is that of the start."""
+    checks = _checks(training, effort.steps)
+    optimiser = _optimiser(training, training.rate * effort.rate, checks * training.every)
+    keys = jax.random.split(jax.random.fold_in(key, progress.check), training.every)
+
+    def step(index: Array, carry: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        params, state, average = carry
+        gradient = jax.grad(lambda p: loss(eqx.combine(p, static), data, keys[index]))(params)
+        updates, state = optimiser.update(gradient, state, params)
+        params = optax.apply_updates(params, updates)
+        return params, state, optax.incremental_update(params, average, training.averaging)
+
+    start = (progress.params, progress.optimiser, progress.average)
+    params, state, average = jax.lax.fori_loop(0, steps, step, start)
+    now, better = jnp.zeros(()), jnp.asarray(True)
     if held_out_loss is not None:
-        info["held_out"] = end.best_loss
-    return eqx.combine(end.best, static), info
+        now = held_out_loss(eqx.combine(average, static), data)
+        better = (now < progress.best_loss) | (not training.selection)
+    check = progress.check + (steps > 0)
+    last_gain = jnp.where(better, check - 1, progress.last_gain)
+    waits = check - 1 - last_gain < training.patience
+    return _TrainingState(
+        params=params,
+        optimiser=state,
+        average=average,
+        best=jax.tree.map(lambda new, old: jnp.where(better, new, old), average, progress.best),
+        best_loss=jnp.where(better, now, progress.best_loss),
+        check=check,
+        last_gain=last_gain,
+        unfinished=(check < checks) & waits,
+    )
 
 
 def _checks(training: Training, share: Any) -> Array:
@@ -179,7 +201,7 @@ def _checks(training: Training, share: Any) -> Array:
     return jnp.maximum(jnp.round(most * share), 1)
 
 
-def _optimiser(training: Training, start: Any, steps: Array) -> optax.GradientTransformation:
+def _optimiser(training: Training, start: Any, steps: Any) -> optax.GradientTransformation:
     def rate(count: Any) -> Array:
         falling = 0.5 * (1 + jnp.cos(jnp.pi * jnp.minimum(count / steps, 1.0)))
         return start * (training.decay + (1 - training.decay) * falling)

@@ -4,6 +4,7 @@ import abc
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context, copy_context
 from typing import Any, TypeVar
 
 import equinox as eqx
@@ -12,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from pliant._deadline import check_time
 from pliant.discrepancies.draws import dequantise
 from pliant.problem.problem import Problem
 from pliant.problem.scale import (
@@ -21,6 +23,7 @@ from pliant.problem.scale import (
 )
 
 _PAIRS = 2**15  # pairs of parameter and observation that are evaluated at a time
+_BLOCK = 500  # parameters between two looks at the clock; it divides the usual numbers of them
 _COPIES = 4  # points at which the density of a count is averaged
 
 Value = TypeVar("Value")
@@ -74,21 +77,37 @@ class Ensemble(eqx.Module):
         observed = jnp.asarray(problem.observed).reshape(problem.n_obs, -1)
         keys = jax.random.split(jax.random.key(0), _COPIES if np.any(self.counts) else 1)
         u = jnp.stack([self.squash(dequantise(key, observed, self.counts)) for key in keys])
-        features = parameter_features(problem, self.theta_squash, z)
+        features = np.asarray(parameter_features(problem, self.theta_squash, z))
         networks = [self.networks[index] for index in some]
         return np.stack(
             in_threads(lambda net: _log_values(net, self.standardise, u, features), networks)
         )
 
 
-@eqx.filter_jit
 def _log_values(
+    network: AbstractNetwork,
+    standardise: Standardise,
+    u: Float[Array, "copies N d"],
+    features: Float[np.ndarray, "K c"],
+) -> Float[np.ndarray, "K N"]:
+    """Of all observations, for all parameters: blocks of one size, whatever K is."""
+    blocks = []
+    for start in range(0, len(features), _BLOCK):
+        check_time()
+        rows = np.minimum(np.arange(start, start + _BLOCK), len(features) - 1)  # padded
+        some = jnp.asarray(features[rows])
+        blocks.append(np.asarray(_log_values_of_block(network, standardise, u, some)))
+    return np.concatenate(blocks)[: len(features)]
+
+
+@eqx.filter_jit
+def _log_values_of_block(
     network: AbstractNetwork,
     standardise: Standardise,
     u: Float[Array, "copies N d"],
     features: Float[Array, "K c"],
 ) -> Float[Array, "K N"]:
-    """Of all observations, for all parameters, some at a time.
+    """Of all observations, for the parameters of a block, some at a time.
 
     Copies of an observation of counts are points of its unit cell: the mean of their
     densities estimates its probability.
@@ -109,5 +128,11 @@ def in_threads(function: Callable[..., Value], *arguments: Iterable[Any]) -> lis
     Measured on two cores, for three flows on SLCP: 3.7 s in threads, 5.9 s one after the other,
     and 5.6 s as one program by ``eqx.filter_vmap``.
     """
+    calls = [(copy_context(), each) for each in zip(*arguments, strict=True)]  # with a time limit
+
+    def one(call: tuple[Context, tuple[Any, ...]]) -> Value:
+        context, each = call
+        return context.run(lambda: jax.block_until_ready(function(*each)))
+
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(lambda *each: jax.block_until_ready(function(*each)), *arguments))
+        return list(pool.map(one, calls))

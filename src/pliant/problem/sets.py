@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
+from pliant._deadline import check_time
 from pliant.problem.problem import Problem
 from pliant.problem.space import constrain_all
 
@@ -52,6 +53,7 @@ def simulate_chunks(
     size = check_chunks(problem, n, n_draws, chunk_size=chunk_size)
     keys = jax.vmap(lambda index: jax.random.fold_in(key, index))(jnp.arange(n))
     for start in range(0, n, size):
+        check_time()
         rows = jnp.minimum(jnp.arange(start, start + size), n - 1)  # the last chunk is padded
         thetas = constrain_all(problem.prior.space, z[rows])
         count = min(size, n - start)

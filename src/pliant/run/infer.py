@@ -2,6 +2,7 @@
 
 import dataclasses
 import logging
+import math
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import jax
 
 from pliant._checks import check_instance, check_integer, check_path, check_real, check_seed
+from pliant._deadline import OutOfTimeError, time_limit
 from pliant._devices import keep_compiled_code
 from pliant._files import StorageError
 from pliant.methods.base import AbstractMethod, Outcome, Stop
@@ -55,7 +57,8 @@ def infer(
             ended the run. The result is saved there too.
         max_simulations: No round starts that would exceed this number of simulator calls.
             ``PLI`` fits the options that it was not given to this budget.
-        max_seconds: No round starts after this time.
+        max_seconds: The run ends within a few seconds of this time. A round that is not finished
+            then is discarded; compilation, once begun, is not interrupted.
         progress: Whether to show the rounds: on a terminal as a line that is rewritten; elsewhere
             the logger "pliant" gets a line per round at the level INFO.
         callback: Called with the row and the posterior of each round; if it returns True,
@@ -102,7 +105,7 @@ def make_plan(
     if max_simulations is not None:
         method = method.within_budget(problem, max_simulations)
     plan = plan._replace(method=method)
-    _check_sizes(problem, plan)
+    plan.check_sizes(problem)
     return plan
 
 
@@ -165,7 +168,7 @@ def resume(
         if max_seconds is not None:
             plan = plan._replace(max_seconds=max_seconds)
         _check(problem, plan, progress, callback)
-        _check_sizes(problem, plan)
+        plan.check_sizes(problem)
         store.write_plan(plan, problem)
         last = store.last()
         return _run(problem, plan, store, last, progress=progress, callback=callback)
@@ -187,7 +190,9 @@ def _run(
     start = time.monotonic() - now.seconds
     stop = now.stop
     most, done = plan.most_simulations(problem), len(now.rows)
-    with Display(method.rounds, enabled=progress, done=done, simulations=most) as display:
+    end = math.inf if plan.max_seconds is None else start + plan.max_seconds
+    display = Display(method.rounds, enabled=progress, done=done, simulations=most)
+    with display, time_limit(end):
         record = Record(problem.prior.space, now.failures, display.simulating)
         recorded = problem.with_simulator(RecordedSimulator(problem.simulator, record))
         try:
@@ -216,6 +221,8 @@ def _run(
                     stop = _callback_stop(callback, now.rows[-1], posterior)
         except KeyboardInterrupt:
             stop = Stop(Status.INTERRUPTED, f"{_rounds(len(now.rows))} of {method.rounds}.")
+        except OutOfTimeError:
+            stop = plan.out_of_time
         except SimulatorError as error:
             kept = _kept(error, store)
             stop = Stop(Status.FAILED, f"{error}{record.explanation()}{kept}")
@@ -320,17 +327,6 @@ def _check(problem: Any, plan: Plan, progress: Any, callback: Any) -> None:
         raise TypeError(f"callback: expected a function of row and posterior, got {callback!r}.")
     if plan.max_simulations is not None:
         check_integer("max_simulations", plan.max_simulations, at_least=1)
-
-
-def _check_sizes(problem: Problem, plan: Plan) -> None:
-    """Raise if not even one round is within the memory and the budget."""
-    plan.method.check_memory(problem)
-    one_round = plan.method.simulations_per_round(problem)
-    if plan.max_simulations is not None and plan.max_simulations < one_round:
-        raise ValueError(
-            f"max_simulations: one round makes {one_round:,} simulator calls, so a budget of "
-            f"{plan.max_simulations:,} allows none. Lower n_particles or n_draws."
-        )
 
 
 def _posterior(problem: Problem, method: AbstractMethod, state: Any) -> Posterior:

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, PyTree
 
+from pliant._deadline import check_time
 from pliant.problem.samples import as_table
 from pliant.problem.space import Space
 from pliant.run.failures import Failure, added, where_it_fails
@@ -100,6 +101,7 @@ class Record:
                 if self.ledger is not None:
                     self.ledger.add(request, places, drawn)
                 take(places, drawn)
+                check_time()
         finally:
             if self.ledger is not None:
                 self.ledger.write(request)

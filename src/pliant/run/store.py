@@ -69,8 +69,23 @@ class Plan(NamedTuple):
             message = f"Another round would exceed {self.max_simulations:,} simulations."
             return Stop(Status.OUT_OF_SIMULATIONS, message)
         if self.max_seconds is not None and seconds > self.max_seconds:
-            return Stop(Status.OUT_OF_TIME, f"{self.max_seconds:g} seconds have passed.")
+            return self.out_of_time
         return None
+
+    @property
+    def out_of_time(self) -> Stop:
+        """The end of a run whose time is over."""
+        return Stop(Status.OUT_OF_TIME, f"{self.max_seconds:g} seconds have passed.")
+
+    def check_sizes(self, problem: Problem) -> None:
+        """Raise a ``ValueError`` if not even one round is within the memory and the budget."""
+        self.method.check_memory(problem)
+        one_round = self.method.simulations_per_round(problem)
+        if self.max_simulations is not None and self.max_simulations < one_round:
+            raise ValueError(
+                f"max_simulations: one round makes {one_round:,} simulator calls, so a budget of "
+                f"{self.max_simulations:,} allows none. Lower n_particles or n_draws."
+            )
 
 
 class RunStore:
