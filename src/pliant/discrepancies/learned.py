@@ -27,7 +27,7 @@ from pliant.discrepancies.base import (
     RoundOptions,
     distance_columns,
 )
-from pliant.discrepancies.draws import RoundDraws, TrainingDraws
+from pliant.discrepancies.draws import TrainingDraws
 from pliant.discrepancies.ensemble import (
     AbstractNetwork,
     Ensemble,
@@ -36,7 +36,7 @@ from pliant.discrepancies.ensemble import (
 from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy
 from pliant.discrepancies.memory import Memory, Sizes, empty_memory
 from pliant.problem.problem import Problem
-from pliant.problem.scale import Squash, Standardise, fit_squash, fit_standardise
+from pliant.problem.scale import Standardise, fit_standardise
 from pliant.problem.sets import check_sets, simulate_sets
 
 _PARTICLES, _DRAWS, _MOST_DRAWS = 2000, 20, 100  # in a round, and for each of its particles
@@ -239,7 +239,7 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
             networks, squash = last.networks_for(standardise), last.squash
             effort = _FINE if level == 1 else _ROUGH
         else:
-            squash = self._squash(problem, newest)
+            squash = memory.fitted_squash(problem)
             like = problem, newest.features.shape[1], None if last is None else last.networks[0]
             networks = [self.untrained(key, *like) for key in jax.random.split(start_key, wanted)]
             effort = FULL if level == 1 else _ROUGH
@@ -267,15 +267,11 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
         )
         return ensemble, {
             "networks": wanted,
+            "logarithms": 0 if squash.logs is None else int(np.sum(squash.logs)),
             "net_steps": max(int(info["fit_steps"]) for _, info in found),
             "net_loss": float(losses.min()),
             "agreeing_rounds": float(relevance.sum()),
         }
-
-    def _squash(self, problem: Problem, newest: RoundDraws) -> Squash:
-        """The scale of observations, for what the newest round simulated."""
-        observed = np.asarray(problem.observed).reshape(problem.n_obs, -1)
-        return fit_squash(observed, newest.rows[newest.ok])
 
     def _loss_before(
         self, last: Ensemble, memory: Memory, standardise: Standardise, sizes: Sizes

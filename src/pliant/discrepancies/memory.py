@@ -14,6 +14,8 @@ from pliant.problem.problem import Problem
 from pliant.problem.scale import (
     Squash,
     Standardise,
+    better_as_logs,
+    fit_squash,
     flat_thetas,
     parameter_features,
     quartile_squash,
@@ -58,6 +60,13 @@ class Memory(eqx.Module):
             ok=ok,
         )
         return dataclasses.replace(self, draws=(draws, *self.draws)[:window])
+
+    def fitted_squash(self, problem: Problem) -> Squash:
+        """The scale of observations, with logarithms where they help, for the newest draws."""
+        observed = np.asarray(problem.observed).reshape(problem.n_obs, -1)
+        newest = self.draws[0]
+        logs = better_as_logs(observed, newest.rows, newest.ok) & ~self.counts
+        return fit_squash(observed, newest.rows[newest.ok], logs)
 
     def training_draws(
         self,

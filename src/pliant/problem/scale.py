@@ -21,6 +21,8 @@ _PILOT = (256, 4)  # particles and draws of the pilot
 _ENOUGH = 10  # observations whose own spread is trusted
 _SPREADS = 3.0  # the default kernels and bandwidth were set for observations with a spread of 1/3
 _LINEAR = 10.0  # spreads from the centre within which a squash changes nothing
+_LOG_GAIN = 0.01  # nats a draw that logarithms must gain
+_TINY = 1e-30  # no logarithm is taken of less
 
 
 # Divisors: events as rows of features, each divided by its scale.
@@ -169,31 +171,75 @@ class Squash(eqx.Module):
 
     Near the observations, a network sees data at their own scale and in their own shape: what is
     Gaussian stays Gaussian. Simulations that are a million spreads away still give numbers of
-    moderate size.
+    moderate size. Some features may be replaced by their logarithms first.
     """
 
     centre: Float[Array, " d"]
     spread: Float[Array, " d"]
+    logs: Bool[Array, " d"] | None = None
+    """Which features are replaced by their logarithms; None for none."""
 
     def __call__(self, x: Float[Array | np.ndarray, "*batch d"]) -> Float[Array, "*batch d"]:
         """The features of any batch of flattened observations."""
+        if self.logs is not None:
+            chosen = jnp.expand_dims(self.logs, range(x.ndim - 1))
+            x = jnp.where(chosen, jnp.log(jnp.maximum(jnp.asarray(x), _TINY)), jnp.asarray(x))
         ratio = _standardised(x, self.centre, self.spread)
         size = jnp.abs(ratio)
         beyond = jnp.maximum(size - _LINEAR, 0.0)
         return jnp.sign(ratio) * (jnp.minimum(size, _LINEAR) + jnp.log1p(beyond))
 
 
-def fit_squash(observed: Float[np.ndarray, "N d"], simulated: Float[np.ndarray, "S d"]) -> Squash:
-    """The squash for a run, from the observations and from simulations with the prior.
+def fit_squash(
+    observed: Float[np.ndarray, "N d"],
+    simulated: Float[np.ndarray, "S d"],
+    logs: Bool[np.ndarray, " d"] | None = None,
+) -> Squash:
+    """The squash for observations and simulations, of which some features become logarithms.
 
     It uses the observations' mean and standard deviation. With fewer than ten observations, and
     for a feature that does not vary, it uses the interquartile range of the simulations (as a
     standard deviation), or one if that does not vary either.
     """
     observed = np.asarray(observed, np.float64)
+    if logs is not None:
+        observed, simulated = (
+            np.where(logs, np.log(np.maximum(x, _TINY)), x) for x in (observed, simulated)
+        )
     own = observed.std(axis=0) if len(observed) >= _ENOUGH else np.zeros(observed.shape[1])
     spread = np.where(own > 0, own, quartile_squash(simulated).spread)
-    return Squash(jnp.asarray(observed.mean(axis=0), float), jnp.asarray(spread, float))
+    centre = jnp.asarray(observed.mean(axis=0), float)
+    chosen = None if logs is None else jnp.asarray(logs)
+    return Squash(centre, jnp.asarray(spread, float), chosen)
+
+
+def better_as_logs(
+    observed: Float[np.ndarray, "N d"],
+    rows: Float[np.ndarray, "K M d"],
+    ok: Bool[np.ndarray, "K M"],
+) -> Bool[np.ndarray, " d"]:
+    """Which features are closer to Gaussians by their logarithms, with an even deviation.
+
+    Box and Cox's comparison, with the Jacobian ``1 / x`` of logarithms: the draws of each parameter
+    are predicted by a Gaussian of their mean, as they are and as logarithms. The logarithms must
+    win with one deviation for all parameters, and must not lose if each has its own: noise in
+    proportion to the level is then even, and a Gaussian is not bent. Only features that are
+    positive in all draws and observations are considered.
+    """
+    used = ok.sum(axis=1) > 1
+    if not np.any(used):
+        return np.zeros(observed.shape[1], bool)
+    x, mask = np.asarray(rows[used], np.float64), ok[used][..., None]
+    positive = np.all(observed > 0, axis=0) & np.all((x > 0) | ~mask, axis=(0, 1))
+    logs = np.log(np.where(mask & positive, x, 1.0))
+    deviations = np.stack([np.std(values, axis=1, where=mask) for values in (x, logs)])
+    varies = np.all(deviations > 0, axis=(0, 1))
+    deviations = np.where(varies, deviations, 1.0)
+    own = np.mean(np.log(deviations), axis=1)
+    common = np.log(np.mean(deviations**2, axis=1)) / 2
+    jacobian = np.mean(logs, axis=(0, 1), where=mask)
+    own_gain, common_gain = (loss[0] - loss[1] - jacobian for loss in (own, common))
+    return positive & varies & (own_gain > 0) & (common_gain > _LOG_GAIN)
 
 
 def quartile_squash(rows: Float[np.ndarray, "S d"]) -> Squash:
