@@ -49,8 +49,9 @@ def share_out(
 def keep_compiled_code() -> None:
     """Let JAX cache compiled code in Pliant's cache folder, unless another folder is set.
 
-    A first round compiles for half a minute; with the cache, only the first run on a machine does.
+    A first run compiles for half a minute in all. Two hundred of its functions are small, but
+    compiling those anew would take ten seconds in every process.
     """
     if not jax.config.values["jax_compilation_cache_dir"]:
         jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "compiled"))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.01)

@@ -76,6 +76,22 @@ def test_both_are_trained_and_the_better_one_is_used():
         assert (trained.gaussian is None) == flow_is_better
 
 
+@pytest.mark.parametrize(("excess", "kept"), [(0.04, True), (0.06, False), (-2.0, True)])
+def test_a_flow_is_given_up_once_a_gaussian_is_clearly_better(monkeypatch, excess, kept):
+    """A flow that leads is not: it may only have learned the mean sooner."""
+
+    def trained(key, model, *_):
+        loss = 1.0 + (0.0 if model.is_gaussian else excess)
+        return model, {"held_out": jnp.asarray(loss), "fit_steps": jnp.asarray(1)}
+
+    monkeypatch.setattr("pliant.discrepancies.likelihood_kl.train", trained)
+    network, info = LIKELIHOOD.trained(jax.random.key(0), UNTRAINED, random_draws())
+    assert network.gaussian is not None
+    assert (network.flow is not None) == kept
+    assert network.density.is_gaussian == (excess > 0)
+    assert float(info["held_out"]) == pytest.approx(1.0 + min(excess, 0.0))
+
+
 def test_the_same_network_for_conditions_on_another_scale(network):
     factor, shift = jnp.array([0.2, 3.0, 1.0, 0.7]), jnp.array([0.5, -0.3, 0.0, 1.0])
     moved = network.with_condition(factor, shift)

@@ -76,6 +76,7 @@ class ConditionalFlow(eqx.Module):
         bins: Bins of each spline.
         width: Units in each hidden layer of every network.
         depth: Hidden layers of every network.
+        head_width: Units in each hidden layer of the Gaussian's network, if it has others.
     """
 
     head: GaussianHead
@@ -92,10 +93,15 @@ class ConditionalFlow(eqx.Module):
         bins: int,
         width: int,
         depth: int = 2,
+        head_width: int | None = None,
     ):
         head_key, flow_key = jax.random.split(key)
         self.head = GaussianHead(
-            head_key, dim=dim, condition_dim=condition_dim, width=width, depth=depth
+            head_key,
+            dim=dim,
+            condition_dim=condition_dim,
+            width=width if head_width is None else head_width,
+            depth=depth,
         )
         self.flow = CouplingFlow(
             flow_key,

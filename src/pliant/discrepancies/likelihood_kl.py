@@ -22,6 +22,8 @@ from pliant.problem.problem import Problem
 
 _SET = 20  # draws of a parameter in a gradient step of a Gaussian
 _MOST_NUMBERS = 100  # of an observation
+_HEAD = 2  # times as many units for mean and covariance: they cost little and leave less error
+_CLEAR = 0.05  # nats a draw by which a Gaussian must be better for its flow to be given up
 _MARGIN = 1e-3  # nats a draw by which a flow must be better: without, rounding would decide a tie
 
 
@@ -37,7 +39,8 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
     Args:
         layers: Coupling layers.
         bins: Bins of each spline.
-        width: Units in each of the two hidden layers of every network.
+        width: Units in each of the two hidden layers of the splines' networks; those of the
+            Gaussian's mean and covariance have twice as many.
         training: Steps, rate and early stopping of each network in a round.
         batch_size: Draws in a gradient step.
         window: Rounds whose draws are kept to train on.
@@ -87,6 +90,7 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
                 layers=layers,
                 bins=self.bins,
                 width=self.width,
+                head_width=_HEAD * self.width,
             )
 
         if like is None:
@@ -102,7 +106,8 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
     ) -> tuple["LikelihoodNetwork", dict[str, Array]]:
         """A flow begins with a trained Gaussian, which is then left behind.
 
-        The network that is to decide trains both, with equally many steps.
+        The network that is to decide trains both, with equally many steps, until the Gaussian is
+        clearly better. A flow that leads may only have learned the mean sooner.
         """
         keys, gaussian, flow = jax.random.split(key, 3), network.gaussian, network.flow
         options = _loss, _held_out_loss, self.training, effort
@@ -117,7 +122,10 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
             return LikelihoodNetwork(None, flow), flow_info
         if not network.begun:
             gaussian, info = train(keys[2], gaussian, data, *options)
-        better = bool(flow_info["held_out"] < info["held_out"] - _MARGIN)
+        gain = float(info["held_out"] - flow_info["held_out"])
+        if gain < -_CLEAR:
+            return LikelihoodNetwork(gaussian, None), info
+        better = gain > _MARGIN
         network = LikelihoodNetwork(gaussian, flow, deciding=True, begun=True, prefers_flow=better)
         return network, flow_info if better else info
 

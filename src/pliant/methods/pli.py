@@ -52,7 +52,8 @@ from pliant.weighting.schedules.trust_region import TrustRegion
 from pliant.weighting.weights import Tempering, contained, full_tempering, log_weights
 
 _STEPS = 4  # on the path to the target with one learned likelihood
-_FOLLOWED, _CHECKED = 2500, 5000  # draws in each of these steps, and of the final check
+_FOLLOWED = 2000  # draws in each of these steps: as in a default round, which has compiled for it
+_CHECKED = 5000  # draws of the final check
 
 
 class PLI(AbstractMethod):

@@ -179,6 +179,7 @@ class Squash(eqx.Module):
     logs: Bool[Array, " d"] | None = None
     """Which features are replaced by their logarithms; None for none."""
 
+    @eqx.filter_jit
     def __call__(self, x: Float[Array | np.ndarray, "*batch d"]) -> Float[Array, "*batch d"]:
         """The features of any batch of flattened observations."""
         if self.logs is not None:
@@ -272,6 +273,7 @@ class Standardise(eqx.Module):
     centre: Float[Array, " c"]
     spread: Float[Array, " c"]
 
+    @eqx.filter_jit
     def __call__(self, x: Float[Array, "*batch c"]) -> Float[Array, "*batch c"]:
         """Centred and scaled parameters."""
         return _standardised(x, self.centre, self.spread)
