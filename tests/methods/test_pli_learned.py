@@ -177,4 +177,7 @@ def test_without_a_method_pli_chooses_and_logs_why(tmp_path, caplog):
     method: Any = result.method
     assert method.discrepancy == pliant.LikelihoodKL()
     assert method.rounds * method.n_particles * method.n_draws <= 40_000
-    assert pliant.load(tmp_path).method == method
+    loaded = pliant.load(tmp_path)
+    assert loaded.method == method
+    assert loaded.reason == result.reason != ""
+    assert result.reason in caplog.text

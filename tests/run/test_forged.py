@@ -69,6 +69,7 @@ RESULT = {
     "seed-negative": put("seed", value=-1),
     "seed-huge": put("seed", value=10**400),
     "message": put("message", value=["a"]),
+    "reason": put("reason", value=["a"]),
     "status": put("status", value=["finished"]),
     "shape-string": put("observed_shape", value="31"),
     "shape-floats": put("observed_shape", value=[3.0, 1.0]),
@@ -252,6 +253,7 @@ PLAN = {
     "seed-negative": put("seed", value=-1),
     "budget-string": put("max_simulations", value="9"),
     "budget-list": put("max_seconds", value=[9]),
+    "reason-list": put("reason", value=["a"]),
     "problem": put("problem", value=3),
 }
 PROGRESS = {

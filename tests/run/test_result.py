@@ -87,6 +87,7 @@ def make(prior="dict", family="gaussian"):
         method=pliant.PLI(family=FAMILIES[family], discrepancy=pliant.MMD(lengthscales=(1.0, 2.0))),
         seed=7,
         observed_shape=(10, 2),
+        reason="MMD: it was chosen.",
     )
 
 
@@ -107,6 +108,7 @@ def test_the_same_bits_come_back(tmp_path, prior, family):
     )
     assert loaded.method == result.method
     assert (loaded.status, loaded.message, loaded.seed) == ("finished", result.message, 7)
+    assert loaded.reason == "MMD: it was chosen."
     assert loaded.history[0]["kl"] == 0.5
     assert np.isnan(loaded.history["distance_se"][0])
     assert not list((tmp_path / "run").glob(".*"))

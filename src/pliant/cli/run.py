@@ -63,13 +63,13 @@ def run_target(
             keep_compiled_code()
             target = read_target(text, n_obs, seed)
             problem = target.problem
-            inference, reason = build_method(method, problem.n_obs, **options).chosen(problem)
+            inference = build_method(method, problem.n_obs, **options)
         with on_dask(problem, dask) as spread:
             plan = make_plan(spread, inference, seed=seed, **budget)
             with RunStore(folder) as store, log_lines():
                 check_folder(folder, overwrite=overwrite)  # again: now nobody else can change it
                 begin_folder(folder, target, plan.method, seed, given)
-                _announce(out, target, plan, reason)
+                _announce(out, target, plan)
                 result = infer_into(store, spread, plan)
     except KeyboardInterrupt:
         typer.echo(_INTERRUPTED, err=True)
@@ -108,7 +108,7 @@ def resume_target(
     return _finish(out, folder, target, result)
 
 
-def _announce(out: Console, target: Target, plan: "Plan", reason: str) -> None:
+def _announce(out: Console, target: Target, plan: "Plan") -> None:
     """Print what the run will do, and why the method does it like this."""
     problem, method = target.problem, plan.method
     say(
@@ -117,8 +117,8 @@ def _announce(out: Console, target: Target, plan: "Plan", reason: str) -> None:
         f"{counted(problem.prior.dim, 'parameter')}; {counted(method.rounds, 'round')} of up to "
         f"{counted(method.simulations_per_round(problem), 'simulation')}",
     )
-    if reason:
-        say(out, reason)
+    if plan.reason:
+        say(out, plan.reason)
     if not problem.simulator.compiled:
         calls = counted(plan.most_simulations(problem), "time")
         say(out, f"The rounds call the simulator at most {calls}; --max-simulations limits this.")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pliant.run.history import History
 
 _RESULT = {"status": str, "message": str, "check": None, "seed": int, "method": dict}
-_RESULT |= {"failures": list}
+_RESULT |= {"failures": list, "reason": str}
 _FAILURE = {"kind": str, "draws": int, "message": str, "parameters": dict}
 _CONFIG = {"target": str, "n_obs": int, "changed": dict, "truth": dict}
 
@@ -27,6 +27,7 @@ class SavedRun:
     status: "Status"
     message: str
     check: str | None
+    reason: str
     seed: int
     method: str
     changed: dict[str, Any]
@@ -68,6 +69,7 @@ def read_run(folder: Path) -> SavedRun:
             status=Status(data["status"]),
             message=data["message"],
             check=data["check"],
+            reason=data["reason"],
             seed=data["seed"],
             method=data["method"]["class"],
             changed=changed,

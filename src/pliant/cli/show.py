@@ -28,7 +28,10 @@ def print_run(folder: Path) -> None:
     else:
         what = f"seed {run.seed}"
     changed = ", ".join(f"{name}={value}" for name, value in run.changed.items())
-    say(out, f"{what}, {run.method}({changed})\n")
+    say(out, f"{what}, {run.method}({changed})")
+    if run.reason:
+        say(out, run.reason)
+    out.print()
     print_history(out, run.history)
     print_failures(out, run.failures)
     out.print()

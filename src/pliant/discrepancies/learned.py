@@ -7,6 +7,7 @@ of x, from single simulated draws, and is then evaluated at any parameter withou
 
 import abc
 import dataclasses
+import math
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -39,9 +40,10 @@ from pliant.problem.problem import Problem
 from pliant.problem.scale import Standardise, fit_standardise
 from pliant.problem.sets import check_sets, simulate_sets
 
-_PARTICLES, _DRAWS, _MOST_DRAWS = 2000, 20, 100  # in a round, and for each of its particles
-_BUDGET_ROUNDS = 10  # after which a learned likelihood has mostly converged
-_BUDGET_DRAWS = 5  # of each particle: for learning, other parameters tell more than other draws
+_PARTICLES = 2000  # in a round
+_DRAWS, _COMPILED_DRAWS = 20, (50, 100)  # of each particle; least and most where they are cheap
+_ROUND_NUMBERS = 2**24  # simulated in a round, which are kept: 64 MiB
+_BUDGET_ROUNDS, _BUDGET_DRAWS = 10, 5  # other parameters tell more than other draws of one
 _BROAD = 0.2  # of the log-likelihood: such a posterior is more than twice as wide as the last
 _ROUGH = Effort(steps=0.5)  # before the posterior is near its target
 _FINE = Effort(steps=0.5, rate=0.3)  # of networks that have seen the target before
@@ -128,14 +130,16 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
         return 0.5 / n_obs
 
     def default_sizes(self, problem: Problem) -> tuple[int, int]:
-        """2000 particles of 20 draws; of up to 100 where there are many observations.
+        """2000 particles of 50 draws; of up to 100 where there are many observations.
 
         The error of the learned log-likelihood grows as the root of N over the number of draws. A
-        simulator outside JAX, where a draw is expensive, makes 20.
+        simulator outside JAX, where a draw is expensive, makes 20; one of long observations, too.
         """
         if not problem.simulator.compiled:
             return _PARTICLES, _DRAWS
-        return _PARTICLES, min(max(_DRAWS, problem.n_obs // 2), _MOST_DRAWS)
+        room = _ROUND_NUMBERS // (_PARTICLES * math.prod(problem.event_shape))
+        wanted = int(np.clip(problem.n_obs // 2, *_COMPILED_DRAWS))
+        return _PARTICLES, max(_DRAWS, min(wanted, room))
 
     def budgeted_sizes(self, problem: Problem, rounds: int, max_simulations: int) -> BudgetedSizes:
         """Ten rounds of five draws for each particle."""

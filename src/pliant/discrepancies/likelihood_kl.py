@@ -23,6 +23,7 @@ from pliant.problem.problem import Problem
 _SET = 20  # draws of a parameter in a gradient step of a Gaussian
 _MOST_NUMBERS = 100  # of an observation
 _HEAD = 2  # times as many units for mean and covariance: they cost little and leave less error
+_FLOW_RATE = 0.3  # of the rate of Gaussians, whose steps have less noise
 _CLEAR = 0.05  # nats a draw by which a Gaussian must be better for its flow to be given up
 _MARGIN = 1e-3  # nats a draw by which a flow must be better: without, rounding would decide a tie
 
@@ -110,18 +111,20 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
         clearly better. A flow that leads may only have learned the mean sooner.
         """
         keys, gaussian, flow = jax.random.split(key, 3), network.gaussian, network.flow
-        options = _loss, _held_out_loss, self.training, effort
+        options = _loss, _held_out_loss, self.training
+        slower = Effort(effort.steps, _FLOW_RATE * effort.rate)
         if gaussian is None or flow is None:
-            density, info = train(keys[0], network.density, data, *options)
+            own = slower if gaussian is None else effort
+            density, info = train(keys[0], network.density, data, *options, own)
             return network.with_density(density), info
-        gaussian, info = train(keys[0], gaussian, data, *options)
+        gaussian, info = train(keys[0], gaussian, data, *options, effort)
         if not network.begun:
             flow = eqx.tree_at(lambda f: f.head, flow, gaussian.head)
-        flow, flow_info = train(keys[1], flow, data, *options)
+        flow, flow_info = train(keys[1], flow, data, *options, slower)
         if not network.deciding:
             return LikelihoodNetwork(None, flow), flow_info
         if not network.begun:
-            gaussian, info = train(keys[2], gaussian, data, *options)
+            gaussian, info = train(keys[2], gaussian, data, *options, effort)
         gain = float(info["held_out"] - flow_info["held_out"])
         if gain < -_CLEAR:
             return LikelihoodNetwork(gaussian, None), info

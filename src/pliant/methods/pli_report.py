@@ -10,7 +10,7 @@ from pliant.methods.pli_state import PLIState
 from pliant.methods.status import Status
 from pliant.weighting.weights import Tempering
 
-SURE = 0.4  # nats: with a smaller error of the log-likelihood, a run can be done
+SURE = 0.35  # nats: with a smaller error of the log-likelihood, a run can be done
 _SETTLED = 0.2  # of a parameter's width: a round that changes less has changed nothing
 
 

@@ -104,7 +104,7 @@ def make_plan(
         logger.info(reason)
     if max_simulations is not None:
         method = method.within_budget(problem, max_simulations)
-    plan = plan._replace(method=method)
+    plan = plan._replace(method=method, reason=reason)
     plan.check_sizes(problem)
     return plan
 
@@ -242,6 +242,7 @@ def _run(
         observed_shape=problem.observed.shape,
         failures=record.failures,
         check=_check_posterior(problem, plan, now, stop),
+        reason=plan.reason,
     )
     return warned(result if store is None else _save_or_discard(result, store))
 

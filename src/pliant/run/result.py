@@ -31,6 +31,7 @@ from pliant.weighting.final_check import USABLE, FinalCheck
 
 _SAVED = {
     *("format", "status", "message", "check", "seed", "method", "observed_shape", "failures"),
+    "reason",
 }
 
 
@@ -49,6 +50,7 @@ class Result:
         failures: Each kind of failed draw: how many, and the first one.
         check: How well the posterior fits its target, if the method can tell. A learned
             likelihood can.
+        reason: Why the method compares data as it does, if it chose that for the problem.
     """
 
     posterior: Posterior
@@ -60,6 +62,7 @@ class Result:
     observed_shape: tuple[int, ...]
     failures: tuple[Failure, ...] = ()
     check: FinalCheck | None = None
+    reason: str = ""
 
     def resampled(self) -> Posterior:
         """The posterior of the final check's weighted draws, closer to the target than the fit.
@@ -107,6 +110,7 @@ class Result:
             "check": None if self.check is None else self.check.message,
             "seed": self.seed,
             "method": encode(self.method, "method"),
+            "reason": self.reason,
             "observed_shape": self.observed_shape,
             "failures": [failure._asdict() for failure in self.failures],
         }
@@ -161,7 +165,7 @@ def load(folder: str | Path, *, classes: Iterable[type] = ()) -> Result:
     posterior, check = _read_posterior(folder / layout.POSTERIOR, own)
     with reading(path):
         check_names(data, _SAVED)
-        fields = {name: data[name] for name in ("message", "seed")}
+        fields = {name: data[name] for name in ("message", "seed", "reason")}
         check_seed("seed", fields["seed"])
         fields |= {
             "posterior": posterior,

@@ -56,6 +56,8 @@ class Plan(NamedTuple):
     seed: int
     max_simulations: int | None
     max_seconds: float | None
+    reason: str = ""
+    """Why the method compares data as it does; empty if a user chose that."""
 
     def most_simulations(self, problem: Problem) -> int:
         """How often the rounds call the simulator, at most."""
