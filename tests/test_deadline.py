@@ -11,7 +11,7 @@ import pytest
 
 import pliant
 from learned_networks import LIKELIHOOD, learned
-from pliant._deadline import OutOfTimeError, check_time, time_limit
+from pliant._deadline import DeadlineError, check_time, time_limit
 from pliant.densities.gaussian import Gaussian
 from pliant.densities.training import Training, train
 from pliant.discrepancies.ensemble import in_threads
@@ -32,7 +32,7 @@ def test_time_is_over_within_the_block_only():
     check_time()
     with time_limit(time.monotonic() + 100):
         check_time()
-        with past(), pytest.raises(OutOfTimeError):
+        with past(), pytest.raises(DeadlineError):
             check_time()
         check_time()
 
@@ -40,7 +40,7 @@ def test_time_is_over_within_the_block_only():
 def test_threads_know_of_it_and_other_contexts_do_not():
     other = copy_context()
     with past():
-        with pytest.raises(OutOfTimeError):
+        with pytest.raises(DeadlineError):
             in_threads(lambda _: check_time(), range(3))
         other.run(check_time)
     assert in_threads(lambda a, b: a + b, [1, 2], [3, 4]) == [4, 6]
@@ -61,5 +61,5 @@ def test_simulation_training_and_evaluation_look_at_the_clock():
     ]
     for work in works:
         work()
-        with past(), pytest.raises(OutOfTimeError):
+        with past(), pytest.raises(DeadlineError):
             work()

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 _end: ContextVar[float] = ContextVar("end", default=math.inf)
 
 
-class OutOfTimeError(Exception):
+class DeadlineError(Exception):
     """The time is over."""
 
 
@@ -27,6 +27,6 @@ def time_limit(end: float) -> Iterator[None]:
 
 
 def check_time() -> None:
-    """Raise an ``OutOfTimeError`` if the time is over; called between parts of long work."""
+    """Raise a ``DeadlineError`` if the time is over; called between parts of long work."""
     if time.monotonic() > _end.get():
-        raise OutOfTimeError
+        raise DeadlineError

@@ -81,6 +81,7 @@ def saved_run(tmp_path):
     result = {
         **{"status": "finished", "message": "1 round of 1.", "check": "All is well."},
         **{"seed": 3, "method": {"class": "PLI"}, "failures": [failure]},
+        "reason": "It was chosen.",
     }
     config = {"target": "slcp", "n_obs": 2, "changed": {"rounds": 1}, "truth": {"mu": 1.25}}
     history = {"rounds": [{"round": 1, "kl": 0.5}]}

@@ -12,13 +12,14 @@ from shell import assert_one_line_error, pliant_command
 def test_a_run_is_read_without_its_posterior(saved_run):
     run = read_run(saved_run)
     assert (run.status, run.message, run.check) == ("finished", "1 round of 1.", "All is well.")
+    assert run.reason == "It was chosen."
     assert (run.seed, run.method, run.changed) == (3, "PLI", {"rounds": 1})
     assert run.failures == [Failure("timeout", 2, "slow", {"mu": 1.0})]
     assert run.history["round"].tolist() == [1]
     assert run.samples["mu"].tolist() == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("key", ["status", "message", "check", "seed", "method", "failures"])
+@pytest.mark.parametrize("key", ["status", "message", "check", "reason", "seed", "method"])
 def test_a_result_that_lacks_something_is_damaged(saved_run, key):
     result = read_json(saved_run / "result.json")
     del result[key]
@@ -31,7 +32,7 @@ def test_a_result_that_lacks_something_is_damaged(saved_run, key):
     ("file", "key", "value"),
     [
         *(("result.json", key, [1]) for key in ("status", "message", "check", "seed", "method")),
-        *(("result.json", key, 3) for key in ("failures", "message", "method")),
+        *(("result.json", key, 3) for key in ("failures", "message", "method", "reason")),
         *(("result.json", "failures", value) for value in ([1], [{}], [{"kind": 1}])),
         ("result.json", "method", {"class": 3}),
         *(("config.json", key, "x") for key in ("n_obs", "changed", "truth")),
@@ -56,6 +57,7 @@ def test_no_file_can_control_the_terminal(saved_run):
     result = read_json(saved_run / "result.json")
     failure = {"kind": "\x1b[2J", "draws": 1, "message": "\x9b2J", "parameters": {"\x07": 1}}
     texts = {"message": "\x1b]0;title\x07", "check": "\r\x1b[31m", "failures": [failure]}
+    texts["reason"] = "\x1b[2J"
     write_json(saved_run / "result.json", {**result, **texts})
     outcome = pliant_command("show", saved_run)
     assert outcome.exit_code == 0, outcome.output

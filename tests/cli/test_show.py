@@ -6,10 +6,11 @@ from shell import pliant_command, python
 def test_a_run_is_printed_from_its_files(saved_run):
     outcome = pliant_command("show", saved_run)
     assert outcome.exit_code == 0, outcome.output
-    status, check, options, *rest = outcome.stdout.splitlines()
+    status, check, options, reason, *rest = outcome.stdout.splitlines()
     assert status == "finished: 1 round of 1."
     assert check == "All is well."
     assert options == "slcp: 2 observations, seed 3, PLI(rounds=1)"
+    assert reason == "It was chosen."
     rows = [line.split() for line in rest if line]
     assert rows[:2] == [["round", "KL"], ["1", "0.500"]]
     assert " ".join(rows[2]) == "failed draws: 2 timeout (first at mu=1.: slow)"

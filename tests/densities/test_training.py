@@ -82,6 +82,11 @@ def test_an_effort_shortens_the_training_and_its_rate(effort, steps, rate):
     assert end == pytest.approx(-rates.sum(), rel=1e-4)
 
 
+def test_an_effort_can_be_slowed():
+    slowed = Effort(steps=0.5, rate=0.4).slowed(0.25)
+    assert (float(slowed.steps), float(slowed.rate)) == pytest.approx((0.5, 0.1))
+
+
 def test_an_effort_compiles_nothing():
     traces = []
 

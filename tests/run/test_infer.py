@@ -5,7 +5,7 @@ import numpyro.distributions as dist
 import pytest
 
 import pliant
-from pliant._deadline import OutOfTimeError
+from pliant._deadline import DeadlineError
 from pliant.problem import sets
 from pliant.run.history import COLUMNS
 
@@ -63,7 +63,7 @@ def test_max_seconds_ends_a_round_and_keeps_its_draws(tmp_path, monkeypatch):
 
     def check_time():
         if len(made) >= 50:
-            raise OutOfTimeError
+            raise DeadlineError
 
     observed = np.random.default_rng(0).normal(size=(20, 1))
     problem = pliant.Problem({"mu": dist.Normal(0, 1)}, pliant.PythonSimulator(simulator), observed)

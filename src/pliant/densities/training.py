@@ -82,6 +82,10 @@ class Effort(eqx.Module):
     steps: Float[np.ndarray, ""] = eqx.field(default=1.0, converter=_scalar)
     rate: Float[np.ndarray, ""] = eqx.field(default=1.0, converter=_scalar)
 
+    def slowed(self, factor: float) -> "Effort":
+        """As many steps, at another share of the rate."""
+        return Effort(float(self.steps), factor * float(self.rate))
+
 
 FULL = Effort()
 

@@ -112,7 +112,7 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
         """
         keys, gaussian, flow = jax.random.split(key, 3), network.gaussian, network.flow
         options = _loss, _held_out_loss, self.training
-        slower = Effort(effort.steps, _FLOW_RATE * effort.rate)
+        slower = effort.slowed(_FLOW_RATE)
         if gaussian is None or flow is None:
             own = slower if gaussian is None else effort
             density, info = train(keys[0], network.density, data, *options, own)

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 
 from pliant._checks import check_instance, check_integer, check_path, check_real, check_seed
-from pliant._deadline import OutOfTimeError, time_limit
+from pliant._deadline import DeadlineError, time_limit
 from pliant._devices import keep_compiled_code
 from pliant._files import StorageError
 from pliant.methods.base import AbstractMethod, Outcome, Stop
@@ -187,8 +187,7 @@ def _run(
     keep_compiled_code()
     method, run_key = plan.method, jax.random.key(plan.seed)
     now = last if last is not None else Progress(None, 0, 0.0, (), (), None)
-    start = time.monotonic() - now.seconds
-    stop = now.stop
+    start, stop = time.monotonic() - now.seconds, now.stop
     most, done = plan.most_simulations(problem), len(now.rows)
     end = math.inf if plan.max_seconds is None else start + plan.max_seconds
     display = Display(method.rounds, enabled=progress, done=done, simulations=most)
@@ -221,7 +220,7 @@ def _run(
                     stop = _callback_stop(callback, now.rows[-1], posterior)
         except KeyboardInterrupt:
             stop = Stop(Status.INTERRUPTED, f"{_rounds(len(now.rows))} of {method.rounds}.")
-        except OutOfTimeError:
+        except DeadlineError:
             stop = plan.out_of_time
         except SimulatorError as error:
             kept = _kept(error, store)
