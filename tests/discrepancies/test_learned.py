@@ -144,3 +144,21 @@ def test_a_simulator_that_always_fails_ends_the_run():
 def test_options_are_checked(kind, option, value):
     with pytest.raises((TypeError, ValueError), match=option):
         kind(**{option: value})
+
+
+@pytest.mark.parametrize(
+    ("n_obs", "numbers", "n_draws"), [(1, 2, 50), (130, 2, 65), (1000, 2, 100), (1000, 600, 20)]
+)
+def test_more_draws_for_more_observations_and_fewer_of_long_ones(n_obs, numbers, n_draws):
+    problem = pliant.Problem(
+        {"mu": dist.Normal(0, 1)},
+        lambda key, theta: theta["mu"] + jax.random.normal(key, (numbers,)),
+        np.zeros((n_obs, numbers)),
+    )
+    assert pliant.LikelihoodKL().default_sizes(problem) == (2000, n_draws)
+
+
+def test_a_simulator_that_is_slow_makes_twenty_draws():
+    slow = pliant.PythonSimulator(lambda rng, theta: theta["mu"] + rng.normal(size=2))
+    problem = pliant.Problem({"mu": dist.Normal(0, 1)}, slow, np.zeros((1000, 2)))
+    assert pliant.RatioKL().default_sizes(problem) == (2000, 20)
