@@ -131,7 +131,7 @@ def missing(row, *, eta=0.0, approaching=False, learned=True, settled=True):
         (NEAR, {"eta": 2.5}, "bandwidth is 3.5 times its target: .* too wide"),
         (NEAR, {"eta": 2.5, "learned": False}, "bandwidth is 3.5 times"),
         (NEAR, {"settled": False}, "no round there has left the posterior as it was"),
-        (NEAR | {"log_likelihood_se": 0.61}, {}, "standard error is 0.61 nats, and less than 0.4"),
+        (NEAR | {"log_likelihood_se": 0.61}, {}, "standard error is 0.61 nats, and less than 0.35"),
         ({"networks": 3}, {}, "standard error is unknown"),
     ],
 )
