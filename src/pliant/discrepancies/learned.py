@@ -137,7 +137,7 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
         """
         if not problem.simulator.compiled:
             return _PARTICLES, _DRAWS
-        room = _ROUND_NUMBERS // (_PARTICLES * math.prod(problem.event_shape))
+        room = _ROUND_NUMBERS // (_PARTICLES * max(1, math.prod(problem.event_shape)))
         wanted = int(np.clip(problem.n_obs // 2, *_COMPILED_DRAWS))
         return _PARTICLES, max(_DRAWS, min(wanted, room))
 
