@@ -27,6 +27,7 @@ from pliant.run.history import History
 from pliant.run.posterior import Posterior
 from pliant.run.result import Result, warned
 from pliant.run.serialise import encode
+from pliant.weighting.final_check import final_check
 
 PRIORS = {
     "dict": {
@@ -169,6 +170,22 @@ def test_every_end_warns_but_successes_and_what_the_user_wanted(status):
     else:
         with pytest.warns(pliant.PliantWarning, match=r"happened\. .* this is the prior\.$"):
             warned(empty)
+
+
+@pytest.mark.parametrize(("spread", "fails"), [(0.5, False), (8.0, True)])
+def test_a_success_whose_check_fails_warns(spread, fails):
+    """Weights of a log-normal distribution: eight is far too wide for them to be usable."""
+    draws = np.random.default_rng(0).normal(size=(2000, 2))
+    check = final_check(draws, spread * draws[:, 0])
+    assert check.is_usable != fails
+    result = dataclasses.replace(make(), status=pliant.Status.CONVERGED, check=check)
+    if fails:
+        with pytest.warns(pliant.PliantWarning, match="converged, but its check failed. The post"):
+            assert warned(result) is result
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert warned(result) is result
 
 
 class Skewed(AbstractMeasuredDiscrepancy):

@@ -68,7 +68,8 @@ def infer(
         The posterior with the run's history and how it ended.
 
     Warns:
-        PliantWarning: If the run ends without success, unless Ctrl-C or the callback ended it.
+        PliantWarning: If the run ends without success, unless Ctrl-C or the callback ended it; or
+            with success, but a posterior that its final check finds unfit.
 
     Raises:
         TypeError, ValueError: For mistakes that can be found before the first round.

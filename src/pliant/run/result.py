@@ -131,6 +131,9 @@ def warned(result: Result) -> Result:
         prior = f" {NO_POSTERIOR}" if result.posterior.is_prior else ""
         text = f"The run ended with the status {status}: {result.message}{prior}"
         warnings.warn(text, PliantWarning, stacklevel=_depth())
+    elif status.is_success and result.check is not None and not result.check.is_usable:
+        text = f"The run ended with the status {status}, but its check failed."
+        warnings.warn(f"{text} {result.check.message}", PliantWarning, stacklevel=_depth())
     return result
 
 

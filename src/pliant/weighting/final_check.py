@@ -30,13 +30,18 @@ class FinalCheck(eqx.Module):
         return effective_sample_size(self.log_weights)
 
     @property
+    def is_usable(self) -> bool:
+        """Whether the posterior fits its target at least roughly."""
+        return self.k_hat <= USABLE and self.ess >= _SOME * len(self.z)
+
+    @property
     def message(self) -> str:
         """The check in a sentence or two."""
         numbers = f"k-hat {self.k_hat:.2f}, ESS {self.ess:,.0f} of {len(self.z):,}"
         share = self.ess / len(self.z)
         if self.k_hat <= GOOD and share >= _MANY:
             return f"The posterior fits its target: {numbers}."
-        if self.k_hat <= USABLE and share >= _SOME:
+        if self.is_usable:
             return f"The posterior fits its target roughly: {numbers}."
         wide = self.k_hat <= USABLE
         what = "is far wider than its target" if wide else "misses parts of its target"
