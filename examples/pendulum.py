@@ -3,8 +3,9 @@
     python examples/pendulum.py
     pliant run examples/pendulum.py:problem --family gaussian
 
-``pendulum_recordings.csv`` has twelve swings, one per row: the angle in radians, 40 times in two
-seconds. Every swing was released by hand at about half a radian; the exact angle is unknown.
+``pendulum_recordings.csv`` has twelve swings, one per row. The first two columns are the angle (in
+radians) and the speed (in radians per second) at which the swing was released; then the angle
+follows, 40 times in two seconds. Each swing is simulated from its own release: a condition.
 (The recordings are simulated by this model with ``TRUTH``, so the answer is known.)
 """
 
@@ -21,11 +22,12 @@ STEPS, STEP, GRAVITY = 40, 0.05, 9.81
 SUBSTEPS = 5
 
 
-def swings(rng: np.random.Generator, theta: dict[str, float], n: int) -> np.ndarray:
-    """Simulate ``n`` swings by the leapfrog method: angles ``(n, 40)``."""
-    angle = 0.5 + 0.05 * rng.normal(size=n)
-    speed = 0.05 * rng.normal(size=n)
-    h, out = STEP / SUBSTEPS, np.zeros((n, STEPS))
+def swings(
+    rng: np.random.Generator, theta: dict[str, float], release: dict[str, np.ndarray]
+) -> np.ndarray:
+    """Simulate a swing from each release by the leapfrog method: angles ``(n, 40)``."""
+    angle, speed = release["angle"], release["speed"]
+    h, out = STEP / SUBSTEPS, np.zeros((len(angle), STEPS))
     for step in range(STEPS):
         for _ in range(SUBSTEPS):
             angle = angle + h / 2 * speed
@@ -36,10 +38,12 @@ def swings(rng: np.random.Generator, theta: dict[str, float], n: int) -> np.ndar
     return out + 0.01 * rng.normal(size=out.shape)
 
 
+table = np.loadtxt(RECORDINGS, delimiter=",")
 problem = pliant.Problem(
     prior={"length": dist.Uniform(0.2, 2.0), "damping": dist.LogNormal(-1.0, 0.7)},
     simulator=pliant.PythonSimulator(swings, vectorised=True),
-    observed=np.loadtxt(RECORDINGS, delimiter=","),
+    observed=table[:, 2:],
+    conditions={"angle": table[:, 0], "speed": table[:, 1]},
 )
 method = pliant.PLI(n_particles=500, family=pliant.Gaussian())
 

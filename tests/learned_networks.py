@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import pliant
-from pliant.discrepancies.draws import TrainingDraws
+from pliant.discrepancies.draws import Examples, TrainingDraws
 from pliant.discrepancies.memory import empty_memory
 from pliant.problem.sets import simulate_sets
 
@@ -26,19 +26,24 @@ def learned(kind, problem, rounds=2, n_particles=1000):
     for index in range(rounds):
         z_key, sim_key, memory_key, key = jax.random.split(jax.random.key(index), 4)
         z = problem.prior.sample(z_key, n_particles)
-        x, ok = simulate_sets(sim_key, problem, z, 20)
-        memory = memory or empty_memory(problem, z, x[ok])
-        memory = memory.with_round(memory_key, problem, z, x, ok, kind.window)
+        draws = simulate_sets(sim_key, problem, z, 20)
+        memory = memory or empty_memory(problem, z, draws, by_kind=kind.by_kind)
+        memory = memory.with_round(memory_key, problem, z, draws, kind.window)
         ensemble, row = kind.learn(key, problem, memory, ensemble, level=min(index, 1.0))
     return ensemble, row
 
 
-def shaken(network):
+def shaken(network, size=0.3):
     """The network with random numbers added to its weights: a function of all its inputs."""
     rng = np.random.default_rng(0)
     weights, rest = eqx.partition(network, eqx.is_inexact_array)
-    weights = jax.tree.map(lambda w: w + jnp.asarray(rng.normal(0, 0.3, w.shape), float), weights)
+    weights = jax.tree.map(lambda w: w + jnp.asarray(rng.normal(0, size, w.shape), float), weights)
     return eqx.combine(weights, rest)
+
+
+def plain(u):
+    """Draws that have nothing but numbers, all of them measured, with the batch last."""
+    return Examples(u=u, own=jnp.zeros((0, u.shape[1])), kind=None, seen=None)
 
 
 def random_draws(n_particles=25, n_draws=3):
@@ -47,6 +52,9 @@ def random_draws(n_particles=25, n_draws=3):
     return TrainingDraws(
         condition=jnp.asarray(rng.normal(size=(4, n_particles)), float),
         u=jnp.asarray(rng.normal(size=(n_particles, n_draws, 2)), float),
+        own=jnp.zeros((n_particles, n_draws, 0)),
+        kind=None,
+        seen=None,
         ok=jnp.asarray(rng.random((n_particles, n_draws)) < 0.7),
         cumulative=jnp.ones(1),
         part=jnp.asarray(0),

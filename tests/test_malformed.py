@@ -4,7 +4,7 @@ One table of calls, each with a strategy for values that are wrong: a new option
 """
 
 import contextlib
-import dataclasses
+import inspect
 import math
 import traceback
 from fractions import Fraction
@@ -96,6 +96,13 @@ NOT_OBSERVED = st.one_of(
         ]
     ),
 )
+NOT_CONDITIONS = st.one_of(
+    NOT_NONE,
+    st.lists(NOT_FINITE, min_size=3, max_size=3),
+    st.dictionaries(TEXT.filter(bool), st.lists(st.floats(0, 1), max_size=2), max_size=2),
+    st.dictionaries(st.integers(), st.just([1.0, 2.0, 3.0]), min_size=1, max_size=2),
+    st.sampled_from([np.zeros((4, 3)), np.zeros((3, 0)), [1.0, 2.0, None], [1.0, 2.0, "3"]]),
+)
 DISTRIBUTIONS = st.sampled_from(
     [
         dist.Poisson(3.0),
@@ -172,7 +179,7 @@ def simulators_that_fail():
         raise RuntimeError
 
     shaped = [lambda k, t, s=s: jnp.zeros(s) for s in ((), (3,), (2, 1), (0,))]
-    typed = [lambda k, t, d=d: jnp.zeros(2, d) for d in (bool, complex, jnp.complex64)]
+    typed = [lambda k, t, d=d: jnp.zeros(2, d) for d in (complex, jnp.complex64)]
     others = [
         lambda theta: jnp.zeros(2),
         lambda key, theta, more: jnp.zeros(2),
@@ -269,6 +276,10 @@ FLOW = {"layers": COUNT | st.none(), "bins": COUNT | st.none(), "width": COUNT |
 EMBEDDING = {"features": COUNT | st.none(), "width": COUNT | st.none()}
 
 
+def _is_given(value):
+    return value is not None
+
+
 def lazy(name, options):
     """Cases of a class of Pliant, which is looked up when a case runs."""
     return {
@@ -288,6 +299,7 @@ EXTERNAL = {
     "timeout": POSITIVE,
     "on_failure": OBJECT,
     "event": NOT_NONE | st.sampled_from([(0,), (2.0,), (True,)]),
+    "setting": OBJECT,
 }
 
 
@@ -316,6 +328,8 @@ CASES = {
         simulators_that_fail(),
     ),
     "Problem(observed)": ("observed", option(problem, "observed"), NOT_OBSERVED),
+    "Problem(conditions)": ("conditions", option(problem, "conditions"), NOT_CONDITIONS),
+    "Problem(missing)": ("missing", option(problem, "missing"), NOT_FLAG),
     "Problem(scale)": ("scale", option(problem, "scale"), NOT_SCALE | BOOLEANS),
     **lazy(
         "PLI",
@@ -367,12 +381,24 @@ CASES = {
     ),
     **lazy("Concatenation", EMBEDDING),
     **lazy("DeepSet", EMBEDDING),
-    **lazy("LikelihoodKL", {**FLOW, **LEARNED}),
+    **lazy("SeriesEmbedding", {**EMBEDDING, "channels": COUNT | st.none()}),
+    **lazy("ImageEmbedding", {**EMBEDDING, "channels": COUNT | st.none()}),
+    "ModuleEmbedding(module)": (
+        "module",
+        option(pliant.ModuleEmbedding, "module", features=2),
+        NOT_CALLABLE,
+    ),
+    "ModuleEmbedding(features)": (
+        "features",
+        option(pliant.ModuleEmbedding, "features", module=eqx.nn.Identity()),
+        COUNT | st.none(),
+    ),
+    **lazy("LikelihoodKL", {**FLOW, **LEARNED, "embedding": NOT_EMBEDDING.filter(_is_given)}),
     **lazy(
         "RatioKL",
         {
             **LEARNED,
-            "embedding": NOT_EMBEDDING.filter(lambda v: v is not None),
+            "embedding": NOT_EMBEDDING.filter(_is_given),
             "atoms": not_integer(at_least=2) | st.none(),
             "width": COUNT | st.none(),
         },
@@ -522,10 +548,10 @@ def test_malformed_input_is_named(case):
 def test_every_option_is_in_the_table():
     kinds = {name: getattr(pliant, name) for name in pliant.__all__}
     options = {
-        f"{name}({field.name})"
+        f"{name}({argument})"
         for name, kind in kinds.items()
         if isinstance(kind, type) and issubclass(kind, eqx.Module) and kind is not Posterior
-        for field in dataclasses.fields(kind)
+        for argument in inspect.signature(kind).parameters
     }
     assert options - set(CASES) == set()
 

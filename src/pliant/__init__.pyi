@@ -3,6 +3,10 @@ from . import metrics as metrics
 from . import plots as plots
 from . import tasks as tasks
 from .densities.base import AbstractFamily as AbstractFamily
+from .densities.convolutions import ImageEmbedding as ImageEmbedding
+from .densities.convolutions import ModuleEmbedding as ModuleEmbedding
+from .densities.convolutions import SeriesEmbedding as SeriesEmbedding
+from .densities.embeddings import AbstractEmbedding as AbstractEmbedding
 from .densities.embeddings import Concatenation as Concatenation
 from .densities.embeddings import DeepSet as DeepSet
 from .densities.gaussian import Gaussian as Gaussian

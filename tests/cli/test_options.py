@@ -61,4 +61,5 @@ def test_help_states_the_defaults_that_the_method_has():
 def problem_of(n_obs, numbers=8, *, compiled=True):
     """What a method has to know of a problem for its defaults."""
     simulator = SimpleNamespace(compiled=compiled)
-    return SimpleNamespace(n_obs=n_obs, event_shape=(numbers,), simulator=simulator)
+    event = (numbers,)
+    return SimpleNamespace(n_obs=n_obs, event_shape=event, simulator=simulator, is_uniform=True)

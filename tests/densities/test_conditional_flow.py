@@ -89,7 +89,7 @@ def test_another_view_of_the_condition_is_the_same_density(flow):
     factor, shift = jnp.array([0.5, 2.0, 1.5]), jnp.array([0.3, -1.0, 0.0])
     y = rng.normal(size=(2, 50)).astype(np.float32)
     condition = rng.normal(size=(3, 50)).astype(np.float32)
-    moved = flow.with_condition(factor, shift)
+    moved = flow.with_condition(jnp.diag(factor), shift)
     expected = log_prob(flow, y, factor[:, None] * condition + shift[:, None])
     np.testing.assert_allclose(log_prob(moved, y, condition), expected, rtol=2e-4, atol=2e-4)
 

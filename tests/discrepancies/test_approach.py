@@ -8,7 +8,7 @@ import pytest
 import pliant
 from pliant.discrepancies.approach import begun
 from pliant.discrepancies.base import Proposal, RoundOptions
-from pliant.problem.sets import simulate_sets
+from pliant.problem.sets import Draws, simulate_sets
 
 N = 12
 PROBLEM = pliant.Problem(
@@ -33,9 +33,10 @@ def test_its_target_is_that_of_the_metric(approach):
 
 def test_it_compares_the_first_twenty_draws(approach):
     z = PROBLEM.prior.sample(KEY, 30)
-    x, ok = simulate_sets(KEY, PROBLEM, z, 50)
-    found = approach.measure(PROBLEM, x, ok, RoundOptions(50))
-    fewer = approach.measure(PROBLEM, x[:, :20], ok[:, :20], RoundOptions(20))
+    draws = simulate_sets(KEY, PROBLEM, z, 50)
+    found = approach.measure(PROBLEM, draws, RoundOptions(50))
+    first = Draws(draws.x[:, :20], draws.ok[:, :20])
+    fewer = approach.measure(PROBLEM, first, RoundOptions(20))
     np.testing.assert_array_equal(found.distance, fewer.distance)
     distance = np.abs(np.asarray(z)[:, 0] - np.asarray(PROBLEM.observed).mean())
     assert np.corrcoef(found.distance, distance)[0, 1] > 0.8

@@ -18,6 +18,9 @@ def draws(*shares, part=0, parts=1, n_particles=N_PARTICLES):
     return TrainingDraws(
         condition=jnp.zeros((2, size)),
         u=jnp.zeros((size, 4, 3)),
+        own=jnp.zeros((size, 4, 0)),
+        kind=None,
+        seen=None,
         ok=jnp.ones((size, 4), bool),
         cumulative=jnp.asarray(shares.cumsum(), float),
         part=jnp.asarray(part),

@@ -9,11 +9,13 @@ import pytest
 from jaxtyping import Array, Float
 
 import pliant
+from learned_networks import plain
 from pliant.discrepancies.ensemble import (
     AbstractNetwork,
     Ensemble,
     in_threads,
 )
+from pliant.discrepancies.reading import Reading
 from pliant.problem.scale import Squash, Standardise, parameter_features
 
 PROBLEM = pliant.Problem(
@@ -31,11 +33,11 @@ class Linear(AbstractNetwork):
     bias: Float[Array, " d"]
     of_cells: bool = eqx.field(static=True)
 
-    def log_values(self, u, condition):
-        u = jnp.round(u) if self.of_cells else u
-        return -0.5 * jnp.sum((u - self.matrix @ condition - self.bias[:, None]) ** 2, axis=0)
+    def log_values(self, x, theta):
+        u = jnp.round(x.u) if self.of_cells else x.u
+        return -0.5 * jnp.sum((u - self.matrix @ theta - self.bias[:, None]) ** 2, axis=0)
 
-    def with_condition(self, factor, shift):
+    def with_parameters(self, factor, shift):
         return Linear(self.matrix * factor[None], self.bias + self.matrix @ shift, self.of_cells)
 
 
@@ -49,7 +51,8 @@ def ensemble(*, counts):
     return Ensemble(
         squash=Squash(jnp.zeros(2), jnp.ones(2)),
         theta_squash=Squash(jnp.zeros(1), jnp.ones(1)),
-        counts=np.full(2, counts),
+        reading=Reading(np.arange(2), np.full(2, counts), np.zeros(0, int), None),
+        summary=None,
         standardise=Standardise(array(2), jnp.array([0.5, 2.0])),
         networks=tuple(networks),
         shares=np.full(3, 1 / 3),
@@ -83,8 +86,8 @@ def test_networks_for_another_standardisation_are_the_same_functions():
     features, u = jax.random.normal(jax.random.key(2), (2, 40, 2))
     for old, new in zip(given.networks, given.networks_for(other), strict=True):
         np.testing.assert_allclose(
-            new.log_values(u.T, other(features).T),
-            old.log_values(u.T, given.standardise(features).T),
+            new.log_values(plain(u.T), other(features).T),
+            old.log_values(plain(u.T), given.standardise(features).T),
             rtol=1e-3,  # squares of differences of numbers up to ten
             atol=1e-4,
         )

@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import norm
 
 import pliant
-from learned_networks import LIKELIHOOD, RATIO, learned
+from learned_networks import LIKELIHOOD, RATIO, learned, plain
 
 KINDS = {"likelihood": LIKELIHOOD, "ratio": RATIO}
 N = 10
@@ -60,7 +60,8 @@ def test_several_networks_count_by_their_held_out_likelihood(trained):
     assert len(state.networks) == kind.networks
     assert state.shares.sum() == pytest.approx(1)
     assert state.shares.min() > 0.1  # all are trained on the same draws
-    values = [network.log_values(jnp.ones((2, 1)), jnp.ones((4, 1))) for network in state.networks]
+    one, theta = plain(jnp.ones((2, 1))), jnp.ones((4, 1))
+    values = [network.log_values(one, theta) for network in state.networks]
     assert len(np.unique(np.asarray(values))) == kind.networks  # but not the same
     assert 1 < row["agreeing_rounds"] <= 2  # both rounds were at the prior
     assert row["agreeing_rounds"] == pytest.approx(state.relevance.sum())

@@ -20,6 +20,7 @@ from pliant.discrepancies.ensemble import AbstractNetwork
 from pliant.discrepancies.learned import AbstractLearnedDiscrepancy, LearnedState
 from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy
 from pliant.discrepancies.memory import empty_memory
+from pliant.problem.sets import Draws
 
 N, K, M = 12, 60, 10
 PRIOR = {"mu": dist.Normal(0, 2)}
@@ -42,11 +43,11 @@ class Constant(AbstractNetwork):
 
     value: float
 
-    def log_values(self, u, condition):
-        values = self.value - 0.5 * condition[0] ** 2
-        return jnp.broadcast_to(values, (u.shape[1],))
+    def log_values(self, x, theta):
+        values = self.value - 0.5 * theta[0] ** 2
+        return jnp.broadcast_to(values, (x.u.shape[1],))
 
-    def with_condition(self, factor, shift):
+    def with_parameters(self, factor, shift):
         return self
 
 
@@ -55,6 +56,8 @@ ALL = Effort()
 
 class Scripted(AbstractLearnedDiscrepancy):
     """Its networks have the held-out losses ``losses``, and ``before`` on a later round."""
+
+    by_kind = False
 
     losses: tuple[float, ...] = eqx.field(static=True)
     before: float = eqx.field(static=True, default=0.0)
@@ -69,7 +72,7 @@ class Scripted(AbstractLearnedDiscrepancy):
     def check(self, problem):
         pass
 
-    def untrained(self, key, problem, condition_dim, like):
+    def untrained(self, key, problem, widths, like):
         return Constant(0.0)
 
     def trained(self, key, network, data, effort=ALL):
@@ -95,10 +98,10 @@ def _forget():
 
 def memory(rounds):
     """Of some rounds with the same parameters."""
-    x, ok = np.zeros((K, M, 2), np.float32), np.ones((K, M), bool)
-    kept = empty_memory(PROBLEM, Z, x[ok])
+    draws = Draws(np.zeros((K, M, 2), np.float32), np.ones((K, M), bool))
+    kept = empty_memory(PROBLEM, Z, draws, by_kind=False)
     for index in range(rounds):
-        kept = kept.with_round(jax.random.key(index), PROBLEM, Z, x, ok, window=3)
+        kept = kept.with_round(jax.random.key(index), PROBLEM, Z, draws, window=3)
     return kept
 
 

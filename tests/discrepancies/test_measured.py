@@ -69,7 +69,7 @@ def test_a_class_that_is_not_finished_cannot_be_instantiated(unfinished, missing
 
 def test_distances_and_partition_functions_are_those_of_each_set():
     found = measured(Energy(), chunk_size=7, partition=SumOfDraws())
-    x, ok = simulate_sets(jax.random.fold_in(KEY, 0), PROBLEM, Z, 10)
+    x, ok, *_ = simulate_sets(jax.random.fold_in(KEY, 0), PROBLEM, Z, 10)
     y = np.asarray(PROBLEM.observed, np.float64)
 
     def mean_distance(a, b, pairs):

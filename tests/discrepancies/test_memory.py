@@ -9,6 +9,7 @@ import pytest
 import pliant
 from pliant.discrepancies.memory import Sizes, empty_memory
 from pliant.problem.scale import Squash, Standardise, parameter_features
+from pliant.problem.sets import Draws
 
 PROBLEM = pliant.Problem(
     {"mu": dist.Normal(0, 2)},
@@ -20,8 +21,9 @@ PROBLEM = pliant.Problem(
 def test_a_memory_knows_the_scales_of_its_first_draws():
     z = PROBLEM.prior.sample(jax.random.key(1), 200)
     simulated = np.stack([np.arange(100.0), np.linspace(0, 1, 100)], axis=1)
-    given = empty_memory(PROBLEM, z, simulated)
-    np.testing.assert_array_equal(given.counts, [True, False])  # in observations and draws
+    draws = Draws(simulated[:, None], np.ones((100, 1), bool))
+    given = empty_memory(PROBLEM, z, draws, by_kind=True)
+    np.testing.assert_array_equal(given.reading.counts, [True, False])  # in observations and draws
     mu = np.asarray(jax.vmap(PROBLEM.prior.space.constrain)(z)["mu"])
     low, middle, high = np.quantile(mu, [0.25, 0.5, 0.75])
     assert given.theta_squash.centre[0] == pytest.approx(middle, abs=1e-5)
@@ -33,10 +35,10 @@ def test_a_memory_keeps_the_newest_rounds_and_spreads_counts():
     z = PROBLEM.prior.sample(jax.random.key(1), 10)
     x = np.stack([np.full((10, 4), 3.0), np.full((10, 4), 0.5)], axis=-1).astype(np.float32)
     ok = np.arange(40).reshape(10, 4) % 5 > 0
-    memory = empty_memory(PROBLEM, z, x[ok])
+    memory = empty_memory(PROBLEM, z, Draws(x, ok), by_kind=False)
     for index in range(4):
         key = jax.random.fold_in(jax.random.key(2), index)
-        memory = memory.with_round(key, PROBLEM, z + index, x + index, ok, window=3)
+        memory = memory.with_round(key, PROBLEM, z + index, Draws(x + index, ok), window=3)
     assert len(memory.draws) == 3
     for age, draws in enumerate(memory.draws):
         index = 3 - age
@@ -51,9 +53,10 @@ def test_a_memory_keeps_the_newest_rounds_and_spreads_counts():
 def test_half_of_a_training_is_shared_out_by_relevance_and_half_evenly():
     z = PROBLEM.prior.sample(jax.random.key(1), 10)
     x, ok = np.ones((10, 4, 2), np.float32), np.ones((10, 4), bool)
-    memory = empty_memory(PROBLEM, z, x[ok])
+    memory = empty_memory(PROBLEM, z, Draws(x, ok), by_kind=False)
     for index in range(3):
-        memory = memory.with_round(jax.random.key(index), PROBLEM, z, x + index, ok, window=5)
+        key = jax.random.key(index)
+        memory = memory.with_round(key, PROBLEM, z, Draws(x + index, ok), window=5)
     squash = Squash(jnp.zeros(2), jnp.full(2, 2.0))
     standardise = Standardise(jnp.zeros(2), jnp.ones(2))
     relevance = np.array([1.0, 0.5, 0.5])

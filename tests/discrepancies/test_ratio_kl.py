@@ -11,7 +11,8 @@ import numpyro.distributions as dist
 import pytest
 
 import pliant
-from learned_networks import RATIO, TRAINING, learned, random_draws, shaken
+from learned_networks import RATIO, TRAINING, learned, plain, random_draws, shaken
+from pliant.discrepancies.draws import Widths
 
 PROBLEM = pliant.Problem(
     {"mu": dist.Normal(0, 1).expand([2]).to_event(1)},
@@ -22,21 +23,22 @@ EMBEDDED = pliant.RatioKL(
     embedding=pliant.Concatenation(features=4, width=16), width=16, training=TRAINING, approach=None
 )
 U, CONDITION = jnp.split(jax.random.normal(jax.random.key(1), (6, 40)), [2])
-log_values = eqx.filter_jit(lambda network, u, condition: network.log_values(u, condition))
+WIDTHS = Widths(numbers=2, parameters=4)
+log_values = eqx.filter_jit(lambda network, u, theta: network.log_values(plain(u), theta))
 
 
 @pytest.mark.parametrize("kind", [RATIO, EMBEDDED], ids=["plain", "embedded"])
 def test_without_training_all_pairs_have_one_value(kind):
-    network = kind.untrained(jax.random.key(0), PROBLEM, 4)
+    network = kind.untrained(jax.random.key(0), PROBLEM, WIDTHS)
     assert network.points == (1, 2)
     assert np.ptp(log_values(network, U, CONDITION)) == 0
 
 
 @pytest.mark.parametrize("kind", [RATIO, EMBEDDED], ids=["plain", "embedded"])
 def test_the_same_network_for_conditions_on_another_scale(kind):
-    network = shaken(kind.untrained(jax.random.key(0), PROBLEM, 4))
+    network = shaken(kind.untrained(jax.random.key(0), PROBLEM, WIDTHS))
     factor, shift = jnp.array([0.2, 3.0, 1.0, 0.7]), jnp.array([0.5, -0.3, 0.0, 1.0])
-    found = log_values(network.with_condition(factor, shift), U, CONDITION)
+    found = log_values(network.with_parameters(factor, shift), U, CONDITION)
     expected = log_values(network, U, factor[:, None] * CONDITION + shift[:, None])
     assert np.ptp(expected) > 0.1
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)  # single precision
@@ -44,7 +46,7 @@ def test_the_same_network_for_conditions_on_another_scale(kind):
 
 @pytest.mark.parametrize("kind", [RATIO, EMBEDDED], ids=["plain", "embedded"])
 def test_one_condition_for_all_points_is_that_condition_for_each(kind):
-    network, one = shaken(kind.untrained(jax.random.key(0), PROBLEM, 4)), CONDITION[:, :1]
+    network, one = shaken(kind.untrained(jax.random.key(0), PROBLEM, WIDTHS)), CONDITION[:, :1]
     found = log_values(network, U, one)
     expected = log_values(network, U, jnp.broadcast_to(one, CONDITION.shape))
     assert np.ptp(expected) > 0.1
@@ -55,7 +57,7 @@ def test_one_condition_for_all_points_is_that_condition_for_each(kind):
 def test_the_loss_is_the_log_share_of_the_own_parameter(atoms):
     """Three parameters are held out: with two atoms the next one competes, else all of them."""
     data, held_out = random_draws(), [0, 10, 20]
-    network = shaken(RATIO.untrained(jax.random.key(0), PROBLEM, 4))
+    network = shaken(RATIO.untrained(jax.random.key(0), PROBLEM, WIDTHS))
     means = []
     for m in range(3):
         losses = []

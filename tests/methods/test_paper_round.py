@@ -58,7 +58,7 @@ def test_two_rounds_are_those_of_the_formulas(problem):
         proposal = problem.prior if state.density is None else state.density
         sample_key, evaluate_key, _ = jax.random.split(key, 3)
         z = proposal.sample(sample_key, K)
-        x, _ = simulate_sets(jax.random.fold_in(evaluate_key, 0), problem, z, N)
+        x = simulate_sets(jax.random.fold_in(evaluate_key, 0), problem, z, N).x
         observed = np.asarray(problem.observed, np.float64)
         distance = np.array([squared_mmd(one, observed) for one in x.astype(np.float64)])
         log_p = np.asarray(problem.prior.log_prob(z), np.float64)

@@ -9,6 +9,7 @@ import pytest
 import pliant
 import pliant.problem.problem
 from pliant.problem.prior import read_prior
+from pliant.simulators.base import AbstractSimulator
 from pliant.simulators.jax import JaxSimulator
 
 PRIOR = {"mu": dist.Normal(jnp.zeros(2), 1), "a": dist.Uniform(0, 1)}
@@ -83,9 +84,33 @@ def test_a_simulator_sees_the_priors_names_and_shapes():
     assert seen == [{"mu": (2,), "a": ()}]  # traced once, and not run
 
 
+class OwnSimulator(AbstractSimulator):
+    @property
+    def compiled(self):
+        return False
+
+    def event_shape(self, theta):
+        return (2,)
+
+    def simulate(self, keys, thetas, n, under=None):
+        return jnp.zeros((len(keys), n, 2)), jnp.ones((len(keys), n), bool)
+
+
 def test_a_simulator_object_is_kept():
-    given = JaxSimulator(simulator)
+    given = OwnSimulator()
     assert problem(simulator=given).simulator is given
+    found = problem(simulator=JaxSimulator(simulator)).simulator
+    assert isinstance(found, JaxSimulator)
+    assert found.function is simulator
+
+
+def test_truth_values_are_numbers():
+    found = problem(simulator=lambda key, theta: theta["mu"] > 0)
+    assert found.event_shape == (2,)
+    thetas = {"mu": jnp.array([[-1.0, 1.0]]), "a": jnp.zeros(1)}
+    x, ok = found.simulator.simulate(jax.random.split(jax.random.key(0), 1), thetas, 1)
+    np.testing.assert_array_equal(x, [[[0.0, 1.0]]])
+    assert ok.all()
 
 
 def test_scales():
@@ -185,11 +210,13 @@ def silent(key, theta):
         (lambda theta: theta["mu"], "positional argument.*a jax.random key and one parameter"),
         (lambda key, theta, more: theta["mu"], "'more'.*a jax.random key and one parameter"),
         (lambda key, theta: theta["nu"], "KeyError: 'nu'.*in the prior's structure"),
-        (lambda key, theta: (theta["mu"], 1.0), "one array, got tuple. Concatenate"),
-        (lambda key, theta: {"x": theta["mu"]}, "one array, got dict. Concatenate"),
-        (lambda key, theta: None, "one array, got NoneType"),
+        (lambda key, theta: (theta["mu"], 1.0), "one array, or a dict of arrays .*, got tuple"),
+        (
+            lambda key, theta: {"x": theta["mu"]},
+            r"an array of the shape \(2,\), got a dict with 'x'",
+        ),
+        (lambda key, theta: None, "one array, .*, got NoneType"),
         (lambda key, theta: "text", "str"),
-        (lambda key, theta: theta["mu"] > 0, "real numbers, got bool"),
         (lambda key, theta: theta["mu"] * 1j, "real numbers, got complex64"),
         (lambda key, theta: key, "real numbers, got key"),
     ],

@@ -47,7 +47,7 @@ KINDS = {  # draws of a level, and whether their logarithms are better
 @pytest.mark.parametrize("name", KINDS)
 def test_logarithms_are_taken_where_they_make_noise_even_and_normal(name):
     x, expected = KINDS[name]
-    rows, ok = x[..., None], np.ones(x.shape, bool)
+    rows, ok = x[..., None], np.ones((*x.shape, 1), bool)
     observed = np.abs(rows[:5, 0]) + 1e-3
     assert better_as_logs(observed, rows, ok).tolist() == [expected]
     assert better_as_logs(-observed, rows, ok).tolist() == [False]
@@ -55,7 +55,7 @@ def test_logarithms_are_taken_where_they_make_noise_even_and_normal(name):
 
 def test_unusable_draws_do_not_count():
     rows = KINDS["log-normal"][0][..., None].copy()
-    ok = np.ones(rows.shape[:2], bool)
+    ok = np.ones(rows.shape, bool)
     rows[:, 0], ok[:, 0] = -1.0, False
     assert better_as_logs(np.ones((1, 1)), rows, ok).tolist() == [True]
     ok[:] = False

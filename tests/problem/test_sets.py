@@ -11,6 +11,7 @@ import pytest
 import pliant
 from pliant.problem import sets
 from pliant.problem.sets import (
+    Draws,
     check_chunks,
     check_particles,
     check_sets,
@@ -45,13 +46,13 @@ def problem(request):
 @pytest.mark.default_flags
 def test_chunks_change_no_bit(problem):
     z = problem.prior.sample(jax.random.key(0), 7)
-    x, ok = simulate_sets(KEY, problem, z, 3)
+    x, ok, *_ = simulate_sets(KEY, problem, z, 3)
     assert x.shape == (7, 3, 2)
     assert ok.all()
     for size in (1, 2, 7, 100):
         chunks = list(simulate_chunks(KEY, problem, z, 3, chunk_size=size))
         assert [chunk.start for chunk in chunks] == list(range(0, 7, min(size, 7)))
-        together = np.concatenate([chunk.x[: chunk.rows] for chunk in chunks])
+        together = np.concatenate([chunk.draws.x[: chunk.rows] for chunk in chunks])
         np.testing.assert_array_equal(together, x)
 
 
@@ -60,21 +61,24 @@ def test_all_chunks_have_one_size_and_slow_draws_are_not_wasted():
     z = problem.prior.sample(jax.random.key(0), 7)
     calls.clear()
     chunks = list(simulate_chunks(KEY, problem, z, 3, chunk_size=4))
-    assert [(chunk.rows, len(chunk.x), len(chunk.ok)) for chunk in chunks] == [(4, 4, 4), (3, 4, 4)]
+    sizes = [(rows, len(draws.x), len(draws.ok)) for _, rows, draws in chunks]
+    assert sizes == [(4, 4, 4), (3, 4, 4)]
     assert len(calls) == 7 * 3
-    np.testing.assert_array_equal(chunks[1].x[3], chunks[1].x[2])  # padding repeats the last
+    last = chunks[1].draws.x
+    np.testing.assert_array_equal(last[3], last[2])  # padding repeats the last
 
 
 def test_sets_that_are_there_are_cut_into_the_same_chunks(problem):
     z = problem.prior.sample(jax.random.key(0), 7)
-    x, ok = simulate_sets(KEY, problem, z, 3)
+    x = simulate_sets(KEY, problem, z, 3).x
     ok = np.arange(21).reshape(7, 3) % 4 > 0
     for size in (1, 4, 7, 100):
-        chunks = list(chunks_of(x, ok, size))
+        chunks = list(chunks_of(Draws(x, ok), size))
         assert [chunk.start for chunk in chunks] == list(range(0, 7, size))
-        assert {len(chunk.x) for chunk in chunks} == {len(chunk.ok) for chunk in chunks} == {size}
+        assert {len(draws.x) for *_, draws in chunks} == {size}
+        assert {len(draws.ok) for *_, draws in chunks} == {size}
         for name, whole in (("x", x), ("ok", ok)):
-            parts = [getattr(chunk, name)[: chunk.rows] for chunk in chunks]
+            parts = [getattr(chunk.draws, name)[: chunk.rows] for chunk in chunks]
             np.testing.assert_array_equal(np.concatenate(parts), whole)
 
 

@@ -56,12 +56,12 @@ def test_draws_are_passed_on_and_failures_are_explained(simulator):
 def test_draws_of_the_ledger_are_not_made_again(simulator, calls, tmp_path):
     record = Record(SPACE)
     record.begin(Ledger(tmp_path))
-    first = record.external(simulator, KEYS[:20], {"mu": THETAS["mu"][:20]}, 3)
+    first = record.external(simulator, KEYS[:20], {"mu": THETAS["mu"][:20]}, 3, None)
     assert len(calls) == 20 * 3
     seen = []
     again = Record(SPACE, watch=lambda made, wanted, pace: seen.append((made, pace)))
     again.begin(Ledger(tmp_path))
-    x, ok = again.external(simulator, KEYS, THETAS, 3)
+    x, ok = again.external(simulator, KEYS, THETAS, 3, None)
     assert len(calls) == 40 * 3
     assert all((pace is None) == (made <= 20 * 3) for made, pace in seen)  # the ledger is no pace
     np.testing.assert_array_equal(x[:20], first[0])

@@ -25,13 +25,16 @@ from pliant.densities.gaussian import GaussianDensity
 from pliant.densities.mixture import MixtureDensity
 from pliant.densities.particles import particle_density
 from pliant.densities.spline_flow import FlowDensity
+from pliant.densities.weights import perceptron
 from pliant.discrepancies.approach import Approach
-from pliant.discrepancies.draws import RoundDraws
+from pliant.discrepancies.draws import RoundDraws, Widths
 from pliant.discrepancies.ensemble import Ensemble
 from pliant.discrepancies.learned import LearnedState
 from pliant.discrepancies.measured import MeasuredState
 from pliant.discrepancies.memory import Memory
 from pliant.discrepancies.mmd import MMD
+from pliant.discrepancies.reading import Reading
+from pliant.discrepancies.statistics import Statistics, Summaries
 from pliant.methods.abc.population import Population
 from pliant.methods.abc.rejection import Accepted
 from pliant.methods.abc.sampler import ABCState
@@ -51,6 +54,9 @@ from pliant.weighting.weights import Tempering, full_tempering
 NUMBERS = np.linspace(-1, 1, 12).reshape(6, 2)
 GAUSSIAN = GaussianDensity(jnp.zeros(2), jnp.ones(2), jnp.eye(2))
 SQUASH = Squash(jnp.zeros(2), jnp.ones(2))
+SERIES = pliant.SeriesEmbedding(features=3, channels=2, width=4)
+READING = Reading(np.arange(2), np.array([True, False]), np.zeros(0, int), None)
+BY_KIND = Reading(np.array([1]), np.array([False]), np.array([0]), np.eye(2, dtype=np.float32))
 OPTIONS = {
     "default": lambda: pliant.PLI(),
     "paper": lambda: pliant.PLI.paper(100),
@@ -79,6 +85,8 @@ OPTIONS = {
         schedule=pliant.EffectiveSampleSize(0.25),
     ),
     "ratio": lambda: pliant.PLI(discrepancy=pliant.RatioKL(embedding=pliant.Concatenation())),
+    "series": lambda: pliant.PLI(discrepancy=pliant.LikelihoodKL(embedding=SERIES)),
+    "images": lambda: pliant.PLI(discrepancy=pliant.RatioKL(embedding=pliant.ImageEmbedding())),
     "rejection": lambda: pliant.RejectionABC(kernel=pliant.GaussianKernel(), quantile=0.5),
     "smc": lambda: pliant.SMCABC(tolerance=0.5, kernel=pliant.EpanechnikovKernel()),
     "pmc": lambda: pliant.PMCABC(alpha=0.25, perturbation=None),
@@ -118,28 +126,42 @@ def amortised(embedding):
     return AmortisedDensity(conditional, network, SQUASH, jnp.ones((5, 2)))
 
 
-def learned(discrepancy):
-    network = filled(discrepancy.untrained(KEY, some_problem(), 4, None))
+def learned(discrepancy, reading=READING, summary=None):
+    plain, d = reading is READING, len(reading.numbers)
+    widths = Widths(d, 4, 0 if plain else 1, reading.n_kinds)
+    network = filled(discrepancy.untrained(KEY, some_problem(), widths, None))
     draws = RoundDraws(
-        np.ones((3, 4), np.float32), np.ones((3, 4, 2), np.float32), np.ones((3, 4), bool)
+        features=np.ones((3, 4), np.float32),
+        rows=np.ones((3, 4, d), np.float32),
+        own=np.ones((3, 4, widths.own), np.float32),
+        kind=None if plain else np.ones((3, 4), np.int32),
+        seen=None if plain else np.ones((3, 4, d), bool),
+        ok=np.ones((3, 4), bool),
     )
-    counts = np.array([True, False])
     ensemble = Ensemble(
         squash=SQUASH,
         theta_squash=SQUASH,
-        counts=counts,
+        reading=reading,
+        summary=summary,
         standardise=Standardise(jnp.zeros(4), jnp.ones(4)),
         networks=(network, network),
         shares=np.array([0.7, 0.3]),
         relevance=np.array([1.0, 0.4]),
     )
-    memory = Memory(SQUASH, counts, (draws, draws))
+    memory = Memory(SQUASH, reading, (draws, draws))
     state = LearnedState(memory, ensemble, broader=GAUSSIAN)
     return PLIState(state, None, 0.1, flow(), tempering=full_tempering(0.1, 0.1), noisy=True)
 
 
+def summarising():
+    network, body = SERIES.build(KEY, (2, 1)), perceptron(KEY, 3, 2, 4, 1)
+    statistics = Statistics(filled(network), filled(body), (2, 1))
+    summary = Summaries(statistics, SQUASH, SQUASH, (np.ones((3, 4, 2), np.float32),) * 2)
+    return learned(pliant.LikelihoodKL(embedding=SERIES), summary=summary)
+
+
 def approaching():
-    memory = Memory(SQUASH, np.array([True, False]), ())
+    memory = Memory(SQUASH, READING, ())
     state = LearnedState(memory, approach=Approach(ready(MMD()), 0.1, rounds=2))
     return PLIState(state, None, 0.1, approaching=True)
 
@@ -171,6 +193,8 @@ VALUES = {
     ),
     "apt-concatenation": lambda: APTState(amortised(pliant.Concatenation()), ()),
     "likelihood": lambda: learned(pliant.LikelihoodKL()),
+    "likelihood-kinds": lambda: learned(pliant.LikelihoodKL(), BY_KIND),
+    "likelihood-statistics": summarising,
     "approach": approaching,
     "ratio": lambda: learned(pliant.RatioKL(embedding=pliant.Concatenation())),
     "mmd": lambda: measured(MMD(), tempering=Tempering(0.5, float("inf"), level=0.0)),

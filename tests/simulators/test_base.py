@@ -23,7 +23,7 @@ class Table(AbstractSimulator):
     def event_shape(self, theta):
         return ()
 
-    def simulate(self, keys, thetas, n):
+    def simulate(self, keys, thetas, n, under=None):
         ok = jnp.broadcast_to(jnp.arange(n)[None] % 3 != 2, (len(keys), n))
         return jnp.where(ok, thetas["mu"][:, None] + jnp.arange(n)[None], 0.0), ok
 
@@ -40,12 +40,12 @@ def test_a_simulator_of_ones_own_gives_the_sets_of_a_problem():
     assert problem.event_shape == ()
     z = problem.prior.sample(jax.random.key(0), 7)
     mu = np.asarray(jax.vmap(problem.prior.space.constrain)(z)["mu"])
-    x, ok = simulate_sets(jax.random.key(1), problem, z, 4)
+    x, ok, *_ = simulate_sets(jax.random.key(1), problem, z, 4)
     np.testing.assert_array_equal(ok, [[True, True, False, True]] * 7)
     # mu + 1 is near zero for one mu, and keeps the rounding of numbers near one: 1e-7
     np.testing.assert_allclose(x, (mu[:, None] + np.arange(4)) * ok, rtol=1e-6, atol=5e-7)
     chunks = simulate_chunks(jax.random.key(1), problem, z, 4, chunk_size=3)
-    together = np.concatenate([chunk.x[: chunk.rows] for chunk in chunks])
+    together = np.concatenate([chunk.draws.x[: chunk.rows] for chunk in chunks])
     np.testing.assert_array_equal(together, x)
 
 

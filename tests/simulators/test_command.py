@@ -151,7 +151,7 @@ def _alive(pid):
 @pytest.mark.wrong_types
 def test_names_and_programs_are_checked_before_anything_runs():
     problem = {"prior": {"mu": dist.Normal(0, 1)}, "observed": np.zeros((3, 2))}
-    with pytest.raises(ValueError, match=r"command: \{beta\} is not a parameter"):
+    with pytest.raises(ValueError, match=r"command: \{beta\} is neither a parameter nor a"):
         pliant.Problem(simulator=pliant.CommandSimulator(["cat", "{beta}"]), **problem)
     with pytest.raises(ValueError, match="cannot find an executable program"):
         pliant.CommandSimulator(["./no-such-program"])

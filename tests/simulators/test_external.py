@@ -7,7 +7,8 @@ import pytest
 
 import pliant
 from pliant.simulators.dispatch import SimulatorError
-from pliant.simulators.external import SimulationError, Table
+from pliant.simulators.external import Setting, SimulationError, Table
+from pliant.simulators.layout import Layout
 
 
 def normal(rng, theta):
@@ -60,5 +61,6 @@ def test_raising_names_the_draw_its_parameter_and_the_reason():
 def test_the_shape_of_a_draw_is_given_or_that_of_the_observations():
     with pytest.raises(ValueError, match="event: expected the shape"):
         pliant.PythonSimulator(normal).event_shape({"mu": 0.0})
-    assert pliant.PythonSimulator(normal).expecting((2,)).event_shape({}) == (2,)
-    assert pliant.PythonSimulator(normal, event=(3,)).expecting((2,)).event_shape({}) == (3,)
+    setting = Setting(Layout(None, ((2,),)))
+    assert pliant.PythonSimulator(normal).within(setting).event_shape({}) == (2,)
+    assert pliant.PythonSimulator(normal, event=(3,)).within(setting).event_shape({}) == (3,)

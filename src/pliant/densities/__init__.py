@@ -6,7 +6,8 @@ density with ``sample`` and ``log_prob``: the posterior, and the next round's pr
 Read ``base`` first (the contracts), then the families ``gaussian``, ``mixture`` (weighted EM) and
 ``spline_flow``, which needs ``coupling`` (the bijection) and ``training`` (gradient descent with
 early stopping); new networks get their numbers from ``weights``. ``reverse`` is the i-projection
-onto any family. ``conditional_flow``, ``embeddings`` and ``amortised`` are densities given data;
+onto any family. ``conditional_flow``, ``categories``, ``embeddings`` (of sets), ``convolutions``
+(of series and images) and ``amortised`` are densities given data;
 ``contrast`` has the held-out split and the contrastive loss; ``particles`` turns weighted samples
 into a density.
 """

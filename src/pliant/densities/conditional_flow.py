@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Bool, Float, Key
 
 from pliant.densities.coupling import CouplingFlow
 from pliant.densities.weights import perceptron, zeroed
@@ -42,22 +42,22 @@ class GaussianHead(eqx.Module):
         return raw[: self.dim], raw[self.dim : 2 * self.dim], raw[2 * self.dim :]
 
     def with_condition(
-        self, factor: Float[Array, " c"], shift: Float[Array, " c"]
+        self, matrix: Float[Array, "c c"], offset: Float[Array, " c"]
     ) -> "GaussianHead":
-        """The head whose value at ``c`` is this one's at ``factor * c + shift``."""
+        """The head whose value at ``c`` is this one's at ``matrix @ c + offset``."""
         return eqx.tree_at(
             lambda head: (head.mlp.layers[0], head.linear),
             self,
-            (_moved(self.mlp.layers[0], factor, shift), _moved(self.linear, factor, shift)),
+            (moved(self.mlp.layers[0], matrix, offset), moved(self.linear, matrix, offset)),
         )
 
 
-def _moved(layer: Any, factor: Float[Array, " c"], shift: Float[Array, " c"]) -> eqx.nn.Linear:
-    """The layer whose value at ``c`` is this one's at ``factor * c + shift``."""
+def moved(layer: Any, matrix: Float[Array, "c c"], offset: Float[Array, " c"]) -> Any:
+    """The linear layer whose value at ``c`` is that of ``layer`` at ``matrix @ c + offset``."""
     return eqx.tree_at(
         lambda linear: (linear.weight, linear.bias),
         layer,
-        (layer.weight * factor[None], layer.bias + layer.weight @ shift),
+        (layer.weight @ matrix, layer.bias + layer.weight @ offset),
     )
 
 
@@ -120,14 +120,26 @@ class ConditionalFlow(eqx.Module):
         return len(self.flow.hidden_1) == 0
 
     def log_prob(
-        self, y: Float[Array, "dim B"], condition: Float[Array, "condition_dim #B"]
+        self,
+        y: Float[Array, "dim B"],
+        condition: Float[Array, "condition_dim #B"],
+        seen: Bool[Array, "dim B"] | None = None,
     ) -> Float[Array, " B"]:
-        """Log densities of ``B`` points, each given its own condition, or all given one."""
+        """Log densities of ``B`` points, each given its own condition, or all given one.
+
+        Where ``seen`` is False a number is unknown, and the density is that of the others: rows
+        and columns of unknown numbers are left out of A, and splines do not see them.
+        """
         mean, log_diagonal, below = self.head(condition)
-        x = _times_triangle(log_diagonal, below, y - mean)
-        noise, log_det = self.flow.forward(x, condition)
+        known = y - mean if seen is None else jnp.where(seen, y - mean, 0.0)
+        x = _times_triangle(log_diagonal, below, known)
+        n_known = self.dim
+        if seen is not None:
+            x, log_diagonal = jnp.where(seen, x, 0.0), jnp.where(seen, log_diagonal, 0.0)
+            n_known = jnp.sum(seen, axis=0)
+        noise, log_det = self.flow.forward(x, condition, seen)
         log_det = log_det + jnp.sum(log_diagonal, axis=0)
-        return log_det - 0.5 * jnp.sum(noise**2, axis=0) - 0.5 * self.dim * jnp.log(2 * jnp.pi)
+        return log_det - 0.5 * jnp.sum(noise**2, axis=0) - 0.5 * n_known * jnp.log(2 * jnp.pi)
 
     def gaussian_log_prob(
         self, y: Float[Array, "dim B M"], condition: Float[Array, "condition_dim B"]
@@ -154,9 +166,9 @@ class ConditionalFlow(eqx.Module):
         return mean + solve(matrices, x.T).T
 
     def with_condition(
-        self, factor: Float[Array, " c"], shift: Float[Array, " c"]
+        self, matrix: Float[Array, "c c"], offset: Float[Array, " c"]
     ) -> "ConditionalFlow":
-        """The density whose value at ``c`` is this one's at ``factor * c + shift``."""
+        """The density whose value at ``c`` is this one's at ``matrix @ c + offset``."""
         kept = self.dim // 2
         hidden = self.flow.hidden_1
         condition = hidden[:, :, kept:]
@@ -164,9 +176,9 @@ class ConditionalFlow(eqx.Module):
             lambda f: (f.head, f.flow.hidden_1, f.flow.bias_1),
             self,
             (
-                self.head.with_condition(factor, shift),
-                jnp.concatenate([hidden[:, :, :kept], condition * factor[None, None]], axis=2),
-                self.flow.bias_1 + (condition @ shift)[:, :, None],
+                self.head.with_condition(matrix, offset),
+                jnp.concatenate([hidden[:, :, :kept], condition @ matrix], axis=2),
+                self.flow.bias_1 + (condition @ offset)[:, :, None],
             ),
         )
 

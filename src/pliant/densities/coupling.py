@@ -10,7 +10,7 @@ import math
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Bool, Float, Key
 
 from pliant.densities.weights import generator, uniform_weights
 
@@ -75,19 +75,26 @@ class CouplingFlow(eqx.Module):
         self.interval = interval
 
     def forward(
-        self, x: Float[Array, "dim B"], condition: Float[Array, "condition_dim #B"] | None = None
+        self,
+        x: Float[Array, "dim B"],
+        condition: Float[Array, "condition_dim #B"] | None = None,
+        seen: Bool[Array, "dim B"] | None = None,
     ) -> tuple[Float[Array, "dim B"], Float[Array, " B"]]:
-        """y(x) and ``log |dy/dx|``."""
+        """y(x) and ``log |dy/dx|``; what is not ``seen`` is zero and stays as it is."""
         kept = self.dim // 2
 
-        def layer(carry: tuple[Array, Array], weights: tuple[Array, ...]):
-            x, log_det = carry
+        def layer(carry: tuple[Array, Array, Array | None], weights: tuple[Array, ...]):
+            x, log_det, seen = carry
             knots = self._knots(weights, x[:kept], condition)
             y, slope = spline_forward(x[kept:], *knots, interval=self.interval)
-            return (jnp.concatenate([y, x[:kept]]), log_det + jnp.sum(slope, axis=0)), None
+            if seen is not None:
+                y, slope = (jnp.where(seen[kept:], new, 0.0) for new in (y, slope))
+                seen = jnp.concatenate([seen[kept:], seen[:kept]])
+            y = jnp.concatenate([y, x[:kept]])
+            return (y, log_det + jnp.sum(slope, axis=0), seen), None
 
-        start = (x, jnp.zeros(x.shape[1]))
-        (y, log_det), _ = jax.lax.scan(layer, start, self._weights)
+        start = (x, jnp.zeros(x.shape[1]), seen)
+        (y, log_det, _), _ = jax.lax.scan(layer, start, self._weights)
         return y, log_det
 
     def inverse(

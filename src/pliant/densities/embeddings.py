@@ -1,6 +1,7 @@
-"""Networks that turn a set of observations into a short vector."""
+"""Networks that turn a set of observations, or one long observation, into a short vector."""
 
 import abc
+import math
 from typing import Any
 
 import equinox as eqx
@@ -18,9 +19,24 @@ class AbstractEmbedding(eqx.Module):
     features: eqx.AbstractVar[int]
     """The length of the vector."""
 
+    def input_shape(self, event: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape in which the network takes an observation: T points of so many numbers.
+
+        Raises:
+            ValueError: If such observations do not suit the network.
+        """
+        return as_points(event)
+
     @abc.abstractmethod
-    def build(self, key: Key[Array, ""], set_shape: tuple[int, int]) -> Any:
-        """A network from sets ``(N, d)`` to vectors ``(features,)``."""
+    def build(self, key: Key[Array, ""], shape: Any) -> Any:
+        """A network from arrays of this shape, such as sets ``(N, d)``, to ``(features,)``."""
+
+
+def as_points(event: tuple[int, ...]) -> tuple[int, int]:
+    """An event as points of features: ``(T, ...)`` has T, anything else is one point."""
+    if len(event) < 2:
+        return 1, math.prod(event)
+    return event[0], math.prod(event[1:])
 
 
 class Concatenation(AbstractEmbedding):
@@ -38,9 +54,9 @@ class Concatenation(AbstractEmbedding):
         check_integer("features", self.features, at_least=1)
         check_integer("width", self.width, at_least=1)
 
-    def build(self, key: Key[Array, ""], set_shape: tuple[int, int]) -> "ConcatenationNetwork":
+    def build(self, key: Key[Array, ""], shape: Any) -> "ConcatenationNetwork":
         """A perceptron on the flattened set."""
-        n, d = set_shape
+        n, d = shape
         return ConcatenationNetwork(perceptron(key, n * d, self.features, self.width, 2))
 
 
@@ -71,10 +87,10 @@ class DeepSet(AbstractEmbedding):
         check_integer("features", self.features, at_least=1)
         check_integer("width", self.width, at_least=1)
 
-    def build(self, key: Key[Array, ""], set_shape: tuple[int, int]) -> "DeepSetNetwork":
+    def build(self, key: Key[Array, ""], shape: Any) -> "DeepSetNetwork":
         """Two perceptrons with a mean in between."""
         point_key, whole_key = jax.random.split(key)
-        _, d = set_shape
+        _, d = shape
         width = self.width
         return DeepSetNetwork(
             point=perceptron(point_key, d, width, width, 2),

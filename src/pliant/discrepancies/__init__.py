@@ -8,6 +8,7 @@ Measured discrepancies simulate a set with each parameter and compare it: ``meas
 ``sliced_wasserstein``, ``euclidean``; ``blocks`` maps them over many sets.
 
 Learned ones train networks on single draws and evaluate them: ``learned``, then ``approach`` (the
-first rounds), ``draws`` and ``memory`` (what the networks are trained on), ``ensemble`` (the
-networks), ``likelihood_kl``, ``ratio_kl``.
+first rounds), ``reading`` (how an observation is read), ``draws`` and ``memory`` (what the networks
+are trained on), ``statistics`` (of long observations), ``ensemble`` (the networks),
+``likelihood_kl`` with ``likelihood_network``, ``ratio_kl``.
 """

@@ -4,7 +4,7 @@ import dataclasses
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Key
 
 from pliant.discrepancies.base import Proposal, RoundOptions
 from pliant.discrepancies.measured import (
@@ -14,6 +14,7 @@ from pliant.discrepancies.measured import (
     measure_sets,
 )
 from pliant.problem.problem import Problem
+from pliant.problem.sets import Draws
 
 _MOST_NOISE = 0.5  # of the variance of distances, for an approach to go on
 _MOST_ROUNDS = 6
@@ -36,14 +37,14 @@ class Approach(eqx.Module):
     def measure(
         self,
         problem: Problem,
-        x: Float[np.ndarray, "K M *event"],
-        ok: Bool[np.ndarray, "K M"],
+        draws: Draws,
         options: RoundOptions,
     ) -> Measurement:
         """The distances of a round's sets, by their first draws."""
         some = min(options.n_draws, _DRAWS)
-        options = options._replace(n_draws=some)
-        return measure_sets(problem, self.measured, x[:, :some], ok[:, :some], options)
+        return measure_sets(
+            problem, self.measured, draws.first(some), options._replace(n_draws=some)
+        )
 
     def after(self, proposal: Proposal, row: dict[str, float | int]) -> "Approach | None":
         """What the next round compares sets by; None if it should learn instead."""

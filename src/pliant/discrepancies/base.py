@@ -4,6 +4,7 @@ import abc
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
@@ -212,3 +213,30 @@ def distance_columns(
         "noise_share": error / variance if variance > 0 else float("inf"),
         "usable": usable,
     }
+
+
+def partly_from(
+    key: Key[Array, ""], broader: AbstractDensity, share: float, z: Float[Array, "K dim"]
+) -> Float[Array, "K dim"]:
+    """Parameters of which a share, evenly spread among them, is drawn from another density."""
+    replaced = (np.arange(len(z)) * share) % 1 >= 1 - share
+    return jnp.where(replaced[:, None], broader.sample(key, len(z)), z)
+
+
+def evaluation_of(
+    problem: Problem,
+    proposal: Proposal,
+    z: Float[Array, "K dim"],
+    distance: Float[np.ndarray, " K"],
+    state: Any,
+    simulations: int,
+    row: dict[str, float | int],
+) -> Evaluation:
+    """What is known of draws of a proposal, without the influences of single observations."""
+    return Evaluation(
+        particles=proposal.particles(problem, z, distance),
+        state=state,
+        simulations=simulations,
+        row=row,
+        influences=np.zeros((0, problem.n_obs)),
+    )

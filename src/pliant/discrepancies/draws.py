@@ -1,5 +1,7 @@
 """The simulated draws that the networks of a learned discrepancy are trained on."""
 
+from typing import NamedTuple
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -8,6 +10,31 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from pliant.densities.contrast import HELD_OUT, n_training, training_index
 
+_MOST_PRODUCTS = 64  # of parameters and conditions
+
+
+class Widths(NamedTuple):
+    """How many numbers networks see."""
+
+    numbers: int
+    """Of an observation itself."""
+    parameters: int
+    own: int = 0
+    """Of what an observation was made under."""
+    kinds: int = 0
+
+
+class Examples(eqx.Module):
+    """Draws as a network sees them, with the batch last."""
+
+    u: Float[Array, "d B"]
+    """Standardised numbers, zero where they were not measured."""
+    own: Float[Array, "e B"]
+    """What a draw was made under."""
+    kind: Float[Array, "kinds B"] | None
+    """One for the kind of each draw, zero for the others."""
+    seen: Bool[Array, "d B"] | None
+
 
 class RoundDraws(eqx.Module):
     """The simulations of one round."""
@@ -15,7 +42,11 @@ class RoundDraws(eqx.Module):
     features: Float[np.ndarray, "K c"]
     """Of the parameters."""
     rows: Float[np.ndarray, "K M d"]
-    """The flattened draws, counts spread over their unit interval."""
+    """The numbers of the draws, counts spread over their unit interval."""
+    own: Float[np.ndarray, "K M e"]
+    """What each draw was made under."""
+    kind: Int[np.ndarray, "K M"] | None
+    seen: Bool[np.ndarray, "K M d"] | None
     ok: Bool[np.ndarray, "K M"]
 
 
@@ -25,6 +56,9 @@ class TrainingDraws(eqx.Module):
     condition: Float[Array, "c C"]
     """The parameters."""
     u: Float[Array, "C M d"]
+    own: Float[Array, "C M e"]
+    kind: Int[Array, "C M"] | None
+    seen: Bool[Array, "C M d"] | None
     ok: Bool[Array, "C M"]
     cumulative: Float[Array, " window"]
     """The shares of the training that the rounds get, summed up; zero for padding."""
@@ -33,6 +67,21 @@ class TrainingDraws(eqx.Module):
     parts: int = eqx.field(static=True)
     n_particles: int = eqx.field(static=True)
     batch_size: int = eqx.field(static=True)
+    n_kinds: int = eqx.field(static=True, default=0)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a draw depends on nothing but its parameter, and all its numbers are known."""
+        return self.own.shape[2] == 0 and self.kind is None and self.seen is None
+
+    def examples(self, param: Int[Array, " B"], draw: Int[Array, " B"]) -> Examples:
+        """Some draws."""
+        return Examples(
+            u=self.u[param, draw].T,
+            own=self.own[param, draw].T,
+            kind=None if self.kind is None else one_hot(self.kind[param, draw], self.n_kinds),
+            seen=None if self.seen is None else self.seen[param, draw].T,
+        )
 
     def batch_rounds(self, key: Key[Array, ""], n: int) -> Int[Array, " n"]:
         """Random rounds, each with its share."""
@@ -62,6 +111,50 @@ class TrainingDraws(eqx.Module):
     def held_out_params(self) -> Int[Array, " H"]:
         """Every tenth parameter of the newest round."""
         return jnp.arange(0, self.n_particles, HELD_OUT)
+
+
+def one_hot(kind: Int[Array, " B"], n_kinds: int) -> Float[Array, "kinds B"]:
+    """One in the row of each kind, zero in the others."""
+    return (jnp.arange(n_kinds)[:, None] == kind[None]).astype(float)
+
+
+def context(theta: Float[Array, "c #B"], own: Float[Array, "e B"]) -> Float[Array, "n B"]:
+    """What a density is conditioned on: a parameter, what a draw was made under, and products.
+
+    An effect of a condition is often a parameter times the condition, as in a regression. With
+    few of both, their products spare a network from learning to multiply.
+    """
+    if not len(own):
+        return theta
+    theta = jnp.broadcast_to(theta, (len(theta), own.shape[1]))
+    parts = [theta, own]
+    if _has_products(len(theta), len(own)):
+        parts.append((theta[:, None] * own[None]).reshape(-1, own.shape[1]))
+    return jnp.concatenate(parts)
+
+
+def context_length(c: int, e: int) -> int:
+    """The length of ``context``."""
+    return c + e + (c * e if _has_products(c, e) else 0)
+
+
+def context_change(
+    factor: Float[Array, " c"], shift: Float[Array, " c"], e: int
+) -> tuple[Float[Array, "n n"], Float[Array, " n"]]:
+    """``matrix, offset``: what ``factor * theta + shift`` in place of theta does to ``context``."""
+    c = len(factor)
+    n = context_length(c, e)
+    matrix, offset = np.eye(n, dtype=np.float32), np.zeros(n, np.float32)
+    offset[:c] = shift
+    matrix[:c, :c] = np.diag(np.asarray(factor))
+    if n > c + e:
+        matrix[c + e :, c + e :] = np.diag(np.repeat(np.asarray(factor), e))
+        matrix[c + e :, c : c + e] = np.kron(np.asarray(shift)[:, None], np.eye(e))
+    return jnp.asarray(matrix), jnp.asarray(offset)
+
+
+def _has_products(c: int, e: int) -> bool:
+    return 0 < c * e <= _MOST_PRODUCTS
 
 
 def are_counts(x: Float[np.ndarray, "S d"]) -> Bool[np.ndarray, " d"]:

@@ -11,10 +11,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from pliant._deadline import check_time
-from pliant.discrepancies.draws import dequantise
+from pliant.discrepancies.draws import Examples, one_hot
+from pliant.discrepancies.reading import Read, Reading, read_observed
+from pliant.discrepancies.statistics import Summaries
 from pliant.problem.problem import Problem
 from pliant.problem.scale import (
     Squash,
@@ -33,28 +35,28 @@ class AbstractNetwork(eqx.Module):
     """A function of an observation and a parameter, both standardised."""
 
     @abc.abstractmethod
-    def log_values(
-        self, u: Float[Array, "d B"], condition: Float[Array, "c #B"]
-    ) -> Float[Array, " B"]:
-        """``log p(u | condition)`` of ``B`` points, up to a constant of u.
+    def log_values(self, x: Examples, theta: Float[Array, "c #B"]) -> Float[Array, " B"]:
+        """``log p(x | theta)`` of ``B`` observations, up to a constant of each.
 
-        Each has its own condition, or all have one.
+        Each has its own parameter, or all have one.
         """
 
     @abc.abstractmethod
-    def with_condition(
+    def with_parameters(
         self, factor: Float[Array, " c"], shift: Float[Array, " c"]
     ) -> "AbstractNetwork":
-        """The network whose values at ``c`` are this one's at ``factor * c + shift``."""
+        """The network whose values at theta are this one's at ``factor * theta + shift``."""
 
 
 class Ensemble(eqx.Module):
     """The networks of a learned discrepancy."""
 
     theta_squash: Squash
-    counts: Bool[np.ndarray, " d"]
+    reading: Reading
     squash: Squash
     """Of observations."""
+    summary: Summaries | None
+    """What networks see in place of long observations; None if they see the numbers."""
     standardise: Standardise
     """Of the parameters, for the networks."""
     networks: tuple[AbstractNetwork, ...]
@@ -68,26 +70,43 @@ class Ensemble(eqx.Module):
         """The same functions of the parameters, for parameters in another standardisation."""
         factor = standardise.spread / self.standardise.spread
         shift = self.standardise(standardise.centre)
-        return [network.with_condition(factor, shift) for network in self.networks]
+        return [network.with_parameters(factor, shift) for network in self.networks]
 
     def log_values(
         self, problem: Problem, z: Float[Array, "K dim"], some: Int[np.ndarray, " S"]
     ) -> Float[np.ndarray, "S K N"]:
         """``log p(x_i | theta)`` of all observations, up to a constant, by some of the networks."""
-        observed = jnp.asarray(problem.observed).reshape(problem.n_obs, -1)
-        keys = jax.random.split(jax.random.key(0), _COPIES if np.any(self.counts) else 1)
-        u = jnp.stack([self.squash(dequantise(key, observed, self.counts)) for key in keys])
+        copies = _COPIES if np.any(self.reading.counts) else 1
+        x = self.observed(problem, copies)
         features = np.asarray(parameter_features(problem, self.theta_squash, z))
         networks = [self.networks[index] for index in some]
-        return np.stack(
-            in_threads(lambda net: _log_values(net, self.standardise, u, features), networks)
-        )
+
+        def evaluated(network: AbstractNetwork) -> Float[np.ndarray, "K N"]:
+            return _log_values(network, self.standardise, x, copies, features)
+
+        return np.stack(in_threads(evaluated, networks))
+
+    def observed(self, problem: Problem, copies: int) -> Examples:
+        """The observations, one copy after the other: counts differ between the copies."""
+        keys = jax.random.split(jax.random.key(0), copies)
+        parts = [read_observed(self.reading, problem, key) for key in keys]
+        read: Read = jax.tree.map(lambda *leaves: jnp.asarray(np.concatenate(leaves)), *parts)
+        u = self.squash(jnp.asarray(read.rows))
+        u = u if read.seen is None else jnp.where(read.seen, u, 0.0)
+        seen = None if read.seen is None else jnp.asarray(read.seen).T
+        own, kind = jnp.asarray(read.own), None
+        if self.summary is not None:
+            u, seen = self.summary.of_observed(u, own), None
+        if read.kind is not None:
+            kind = one_hot(jnp.asarray(read.kind), self.reading.n_kinds)
+        return Examples(u=u.T, own=own.T, kind=kind, seen=seen)
 
 
 def _log_values(
     network: AbstractNetwork,
     standardise: Standardise,
-    u: Float[Array, "copies N d"],
+    x: Examples,
+    copies: int,
     features: Float[np.ndarray, "K c"],
 ) -> Float[np.ndarray, "K N"]:
     """Of all observations, for all parameters: blocks of one size, whatever K is."""
@@ -96,7 +115,7 @@ def _log_values(
         check_time()
         rows = np.minimum(np.arange(start, start + _BLOCK), len(features) - 1)  # padded
         some = jnp.asarray(features[rows])
-        blocks.append(np.asarray(_log_values_of_block(network, standardise, u, some)))
+        blocks.append(np.asarray(_log_values_of_block(network, standardise, x, copies, some)))
     return np.concatenate(blocks)[: len(features)]
 
 
@@ -104,7 +123,8 @@ def _log_values(
 def _log_values_of_block(
     network: AbstractNetwork,
     standardise: Standardise,
-    u: Float[Array, "copies N d"],
+    x: Examples,
+    copies: int,
     features: Float[Array, "K c"],
 ) -> Float[Array, "K N"]:
     """Of all observations, for the parameters of a block, some at a time.
@@ -112,14 +132,13 @@ def _log_values_of_block(
     Copies of an observation of counts are points of its unit cell: the mean of their
     densities estimates its probability.
     """
-    copies, n, d = u.shape
-    points = u.reshape(-1, d).T
+    n_points = x.u.shape[1]
 
     def one(features: Array) -> Array:
-        values = network.log_values(points, standardise(features)[:, None]).reshape(copies, n)
+        values = network.log_values(x, standardise(features)[:, None]).reshape(copies, -1)
         return jax.nn.logsumexp(values, axis=0) - jnp.log(copies)
 
-    return jax.lax.map(one, features, batch_size=max(1, _PAIRS // (copies * n)))
+    return jax.lax.map(one, features, batch_size=max(1, _PAIRS // n_points))
 
 
 def in_threads(function: Callable[..., Value], *arguments: Iterable[Any]) -> list[Value]:

@@ -27,17 +27,20 @@ from pliant.discrepancies.base import (
     Proposal,
     RoundOptions,
     distance_columns,
+    evaluation_of,
+    partly_from,
 )
-from pliant.discrepancies.draws import TrainingDraws
+from pliant.discrepancies.draws import TrainingDraws, Widths
 from pliant.discrepancies.ensemble import (
     AbstractNetwork,
     Ensemble,
     in_threads,
 )
 from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy
-from pliant.discrepancies.memory import Memory, Sizes, empty_memory
+from pliant.discrepancies.memory import Memory, Sizes, empty_memory, relevances
+from pliant.discrepancies.statistics import Summaries
 from pliant.problem.problem import Problem
-from pliant.problem.scale import Standardise, fit_standardise
+from pliant.problem.scale import Squash, Standardise, fit_standardise
 from pliant.problem.sets import check_sets, simulate_sets
 
 _PARTICLES = 2000  # in a round
@@ -68,6 +71,8 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
     """
 
     is_noisy: ClassVar[bool] = False
+    by_kind: ClassVar[bool]
+    """Whether categories are learned apart from numbers."""
 
     training: eqx.AbstractVar[Training]
     """Steps, rate and early stopping of each round."""
@@ -100,12 +105,20 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
 
     @abc.abstractmethod
     def untrained(
-        self, key: Key[Array, ""], problem: Problem, condition_dim: int, like: Any
+        self, key: Key[Array, ""], problem: Problem, widths: Widths, like: Any
     ) -> AbstractNetwork:
-        """A new network, which sees a parameter as ``condition_dim`` numbers.
+        """A new network; ``like`` is a trained one whose kind has proved itself, or None."""
 
-        ``like`` is a trained one, whose kind has proved itself; None if there is none.
-        """
+    def summarised(
+        self,
+        key: Key[Array, ""],
+        problem: Problem,
+        memory: Memory,
+        given: tuple[Float[np.ndarray, " rounds"], Standardise, Sizes],
+        last: Ensemble | None,
+    ) -> tuple[Summaries | None, Squash, dict[str, float]]:
+        """Statistics of long observations, if any are wanted; scales; columns of the row."""
+        return None, memory.fitted_squash(problem), {}
 
     @abc.abstractmethod
     def trained(
@@ -185,26 +198,28 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
             broader = proposal.density if proposal.level > 0 else None  # the prior is not kept
         if learned is not None and broader is not None and self.defensive_share is not None:
             share = self.defensive_share * (0.5 if proposal.level == 1 else 1.0)
-            z = _partly_from(broader_key, broader, share, z)
-        x, ok = simulate_sets(simulate_key, problem, z, options.n_draws)
+            z = partly_from(broader_key, broader, share, z)
+        draws = simulate_sets(simulate_key, problem, z, options.n_draws)
         calls = len(z) * options.n_draws
-        if not np.any(ok):
+        if not np.any(draws.ok):
             row = distance_columns(np.full(1, np.inf), np.zeros(0), 0.0)
-            return _evaluation(problem, proposal, z, np.full(len(z), np.inf), state, calls, row)
-        memory = state.memory or empty_memory(problem, z, x[ok])
-        memory = memory.with_round(memory_key, problem, z, x, ok, self.window)
+            return evaluation_of(problem, proposal, z, np.full(len(z), np.inf), state, calls, row)
+        memory = state.memory or empty_memory(problem, z, draws, by_kind=self.by_kind)
+        memory = memory.with_round(memory_key, problem, z, draws, self.window)
         if state.approach is not None:
-            found = state.approach.measure(problem, x, ok, options)
+            found = state.approach.measure(problem, draws, options)
             after = LearnedState(memory=memory, approach=state.approach.after(proposal, found.row))
-            evaluation = _evaluation(problem, proposal, z, found.distance, after, calls, found.row)
+            evaluation = evaluation_of(
+                problem, proposal, z, found.distance, after, calls, found.row
+            )
             return evaluation._replace(beta=state.approach.beta)
         evaluated = proposal.density.sample(sample_key, self.n_evaluated)
         level = 0.0 if learned is None else proposal.level  # that of an approach is its own
         ensemble, columns = self.learn(learn_key, problem, memory, learned, level)
         distance, errors = self.distances(problem, ensemble, evaluated)
-        row = distance_columns(distance, np.zeros(0), float(np.mean(ok))) | columns
+        row = distance_columns(distance, np.zeros(0), float(np.mean(draws.ok))) | columns
         state = LearnedState(memory=memory, ensemble=ensemble, broader=broader)
-        evaluation = _evaluation(problem, proposal, evaluated, distance, state, calls, row)
+        evaluation = evaluation_of(problem, proposal, evaluated, distance, state, calls, row)
         return evaluation._replace(errors=errors)
 
     def distances_again(
@@ -239,37 +254,45 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
         start_key, train_key = jax.random.split(key)
         wanted, newest = self.networks if level == 1 else 1, memory.draws[0]
         standardise = fit_standardise(newest.features)
-        if last is not None and len(last.networks) == wanted:
-            networks, squash = last.networks_for(standardise), last.squash
-            effort = _FINE if level == 1 else _ROUGH
-        else:
-            squash = memory.fitted_squash(problem)
-            like = problem, newest.features.shape[1], None if last is None else last.networks[0]
-            networks = [self.untrained(key, *like) for key in jax.random.split(start_key, wanted)]
-            effort = FULL if level == 1 else _ROUGH
-        relevance = _relevance(last, len(memory.draws))
+        continued = last is not None and len(last.networks) == wanted
+        effort = (_FINE if continued else FULL) if level == 1 else _ROUGH
+        relevance = relevances(None if last is None else last.relevance, len(memory.draws))
         sizes = Sizes(self.window, self.networks, self.batch_size)
-        whole = memory.training_draws(relevance, squash, standardise, sizes)
+        if last is not None and continued:
+            networks, squash, row = last.networks_for(standardise), last.squash, {}
+            summary = None if last.summary is None else last.summary.after(memory)
+        else:
+            given = problem, memory, (relevance, standardise, sizes), last
+            summary, squash, row = self.summarised(jax.random.fold_in(key, 2), *given)
+            keys = jax.random.split(start_key, wanted)
+            networks = self._new_networks(keys, problem, memory, summary, last)
+        short, scale = memory, squash
+        if summary is not None:
+            short, scale = summary.shortened(memory), summary.scale
+        whole = short.training_draws(relevance, scale, standardise, sizes)
         parts = range(wanted) if wanted > 1 else [-1]  # one network alone leaves nothing out
         data = [dataclasses.replace(whole, part=jnp.asarray(part)) for part in parts]
         keys = jax.random.split(train_key, wanted)
         found = in_threads(self.trained, keys, networks, data, [effort] * wanted)
         losses = np.array([float(info["held_out"]) for _, info in found])
-        if last is not None:
-            before = self._loss_before(last, memory, standardise, sizes)
-            gained = problem.n_obs * max(before - losses.mean(), 0.0)
+        if last is not None and (summary is None or continued):
+            old = last.squash if summary is None else scale
+            newest_only = short.training_draws(np.ones(1), old, standardise, sizes)
+            before = [self.held_out_loss(n, newest_only) for n in last.networks_for(standardise)]
+            gained = problem.n_obs * max(float(np.mean(before)) - losses.mean(), 0.0)
             relevance[1:] *= np.exp(-gained)
         shares = np.exp(-problem.n_obs * (losses - losses.min()))
         ensemble = Ensemble(
             theta_squash=memory.theta_squash,
-            counts=memory.counts,
+            reading=memory.reading,
             squash=squash,
+            summary=summary,
             standardise=standardise,
             networks=tuple(network for network, _ in found),
             shares=shares / shares.sum(),
             relevance=relevance,
         )
-        return ensemble, {
+        return ensemble, row | {
             "networks": wanted,
             "logarithms": 0 if squash.logs is None else int(np.sum(squash.logs)),
             "net_steps": max(int(info["fit_steps"]) for _, info in found),
@@ -277,13 +300,17 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
             "agreeing_rounds": float(relevance.sum()),
         }
 
-    def _loss_before(
-        self, last: Ensemble, memory: Memory, standardise: Standardise, sizes: Sizes
-    ) -> float:
-        """How well the last round's networks predict the newest round's held-out draws."""
-        data = memory.training_draws(np.ones(1), last.squash, standardise, sizes)
-        losses = [self.held_out_loss(network, data) for network in last.networks_for(standardise)]
-        return float(np.mean(losses))
+    def _new_networks(
+        self,
+        keys: Key[Array, " networks"],
+        problem: Problem,
+        memory: Memory,
+        summary: Summaries | None,
+        last: Ensemble | None,
+    ) -> list[AbstractNetwork]:
+        widths = (memory if summary is None else summary.shortened(memory)).widths
+        like = None if last is None else last.networks[0]
+        return [self.untrained(key, problem, widths, like) for key in keys]
 
     def distances(
         self, problem: Problem, ensemble: Ensemble, z: Float[Array, "K dim"]
@@ -314,37 +341,3 @@ class LearnedState(eqx.Module):
     """The last posterior that contained little of the likelihood."""
     approach: Approach | None = None
     """What compares sets until something is learned; None from then on."""
-
-
-def _evaluation(
-    problem: Problem,
-    proposal: Proposal,
-    z: Float[Array, "K dim"],
-    distance: Float[np.ndarray, " K"],
-    state: LearnedState,
-    simulations: int,
-    row: dict[str, float | int],
-) -> Evaluation:
-    return Evaluation(
-        particles=proposal.particles(problem, z, distance),
-        state=state,
-        simulations=simulations,
-        row=row,
-        influences=np.zeros((0, problem.n_obs)),
-    )
-
-
-def _relevance(last: Ensemble | None, rounds: int) -> Float[np.ndarray, " rounds"]:
-    """How much each round's draws count, the newest first; those of an approach count as one."""
-    older = rounds - 1
-    if last is None:
-        return np.append(1.0, np.full(older, 1 / max(older, 1)))
-    return np.append(1.0, last.relevance[:older])
-
-
-def _partly_from(
-    key: Key[Array, ""], broader: AbstractDensity, share: float, z: Float[Array, "K dim"]
-) -> Float[Array, "K dim"]:
-    """Parameters of which a share, evenly spread among them, is drawn from another density."""
-    replaced = (np.arange(len(z)) * share) % 1 >= 1 - share
-    return jnp.where(replaced[:, None], broader.sample(key, len(z)), z)

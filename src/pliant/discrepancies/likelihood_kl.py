@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -11,16 +11,28 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 from scipy.special import logsumexp
 
-from pliant._checks import check_integer
+from pliant._checks import check_instance, check_integer
+from pliant.densities.categories import ConditionalCategories
 from pliant.densities.conditional_flow import ConditionalFlow
+from pliant.densities.embeddings import AbstractEmbedding
 from pliant.densities.training import FULL, Effort, Training, train
-from pliant.discrepancies.draws import TrainingDraws
-from pliant.discrepancies.learned import AbstractLearnedDiscrepancy, AbstractNetwork
+from pliant.discrepancies.draws import TrainingDraws, Widths, context_length
+from pliant.discrepancies.ensemble import Ensemble
+from pliant.discrepancies.learned import AbstractLearnedDiscrepancy
+from pliant.discrepancies.likelihood_network import (
+    LikelihoodNetwork,
+    density_loss,
+    held_out_density_loss,
+    held_out_kind_loss,
+    kind_loss,
+)
 from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy
+from pliant.discrepancies.memory import Memory, Sizes
 from pliant.discrepancies.mmd import MMD
+from pliant.discrepancies.statistics import Summaries, fit_summary
 from pliant.problem.problem import Problem
+from pliant.problem.scale import Squash, Standardise
 
-_SET = 20  # draws of a parameter in a gradient step of a Gaussian
 _MOST_NUMBERS = 100  # of an observation
 _HEAD = 2  # times as many units for mean and covariance: they cost little and leave less error
 _FLOW_RATE = 0.3  # of the rate of Gaussians, whose steps have less noise
@@ -38,6 +50,8 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
     of a Gaussian).
 
     Args:
+        embedding: A network that learns statistics of long observations, as many as there are
+            parameters, whose likelihood is then learned; None for the numbers themselves.
         layers: Coupling layers.
         bins: Bins of each spline.
         width: Units in each of the two hidden layers of the splines' networks; those of the
@@ -53,6 +67,9 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
             anything is learned; None to learn from the first round on.
     """
 
+    by_kind: ClassVar[bool] = True
+
+    embedding: AbstractEmbedding | None = None
     layers: int = eqx.field(static=True, default=4)
     bins: int = eqx.field(static=True, default=8)
     width: int = eqx.field(static=True, default=50)
@@ -65,76 +82,135 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
     approach: AbstractMeasuredDiscrepancy | None = MMD()
 
     def __check_init__(self):
+        if self.embedding is not None:
+            check_instance(
+                "embedding", self.embedding, AbstractEmbedding, "pliant.SeriesEmbedding()"
+            )
         check_integer("layers", self.layers, at_least=1)
         check_integer("bins", self.bins, at_least=2)
         check_integer("width", self.width, at_least=1)
 
     def check(self, problem: Problem) -> None:
-        """Densities of long observations are not modelled."""
+        """Densities of long observations are modelled by statistics only."""
         d = math.prod(problem.event_shape)
-        if d > _MOST_NUMBERS:
+        if self.embedding is not None:
+            shape = self.embedding.input_shape(problem.event_shape)
+            self.embedding.build(jax.random.key(0), shape)
+        elif d > _MOST_NUMBERS:
             raise ValueError(
                 f"discrepancy: LikelihoodKL models observations of up to {_MOST_NUMBERS} "
-                f"numbers, got {d}. Use pliant.RatioKL(), which needs no density of them."
+                f"numbers, got {d}. Give it an embedding, such as pliant.SeriesEmbedding(), or use "
+                "pliant.RatioKL(), which needs no density of them."
             )
 
     def untrained(
-        self, key: Key[Array, ""], problem: Problem, condition_dim: int, like: Any = None
-    ) -> "LikelihoodNetwork":
+        self, key: Key[Array, ""], problem: Problem, widths: Widths, like: Any = None
+    ) -> LikelihoodNetwork:
         """Standard normals for every parameter; no flow if a Gaussian alone was better."""
+        parameters, own = widths.parameters, widths.own
 
         def flow(layers: int) -> ConditionalFlow:
             return ConditionalFlow(
                 key,
-                dim=math.prod(problem.event_shape),
-                condition_dim=condition_dim,
+                dim=widths.numbers,
+                condition_dim=context_length(parameters, own + widths.kinds),
                 layers=layers,
                 bins=self.bins,
                 width=self.width,
                 head_width=_HEAD * self.width,
             )
 
+        kinds = None
+        if widths.kinds:
+            kinds = ConditionalCategories(
+                jax.random.fold_in(key, 1),
+                categories=widths.kinds,
+                condition_dim=context_length(parameters, own),
+                width=_HEAD * self.width,
+            )
+        if not widths.numbers:
+            return LikelihoodNetwork(None, None, kinds, own)
         if like is None:
-            return LikelihoodNetwork(flow(0), flow(self.layers), deciding=True)
-        return LikelihoodNetwork(flow(0), None if like.density.is_gaussian else flow(self.layers))
+            return LikelihoodNetwork(flow(0), flow(self.layers), kinds, own, deciding=True)
+        only_gaussian = like.density is not None and like.density.is_gaussian
+        return LikelihoodNetwork(flow(0), None if only_gaussian else flow(self.layers), kinds, own)
+
+    def summarised(
+        self,
+        key: Key[Array, ""],
+        problem: Problem,
+        memory: Memory,
+        given: tuple[Float[np.ndarray, " rounds"], Standardise, Sizes],
+        last: Ensemble | None,
+    ) -> tuple[Summaries | None, Squash, dict[str, float]]:
+        """By the embedding, if there is one."""
+        if self.embedding is None:
+            return super().summarised(key, problem, memory, given, last)
+        relevance, standardise, sizes = given
+        known = None if last is None else last.summary
+        squash = memory.simulated_squash() if known is None else known.squash
+        data = memory.training_draws(relevance, squash, standardise, sizes)
+        options = self.embedding, problem, memory, squash, data, known
+        summary, unexplained = fit_summary(key, *options)
+        return summary, squash, {"unexplained": unexplained}
 
     def trained(
         self,
         key: Key[Array, ""],
-        network: "LikelihoodNetwork",
+        network: LikelihoodNetwork,
         data: TrainingDraws,
         effort: Effort = FULL,
-    ) -> tuple["LikelihoodNetwork", dict[str, Array]]:
+    ) -> tuple[LikelihoodNetwork, dict[str, Array]]:
+        """First what tells kinds apart, if there are any, then the density of the numbers."""
+        if network.kinds is None:
+            return self._trained_density(key, network, data, effort)
+        options = kind_loss, held_out_kind_loss, self.training, effort
+        kinds, info = train(jax.random.fold_in(key, 1), network.kinds, data, *options)
+        if network.density is not None:
+            network, more = self._trained_density(key, network, data, effort)
+            info = {name: info[name] + more[name] for name in info}
+        return dataclasses.replace(network, kinds=kinds), info
+
+    def _trained_density(
+        self, key: Key[Array, ""], network: LikelihoodNetwork, data: TrainingDraws, effort: Effort
+    ) -> tuple[LikelihoodNetwork, dict[str, Array]]:
         """A flow begins with a trained Gaussian, which is then left behind.
 
         The network that is to decide trains both, with equally many steps, until the Gaussian is
         clearly better. A flow that leads may only have learned the mean sooner.
         """
         keys, gaussian, flow = jax.random.split(key, 3), network.gaussian, network.flow
-        options = _loss, _held_out_loss, self.training
+        options = density_loss, held_out_density_loss, self.training
         slower = effort.slowed(_FLOW_RATE)
         if gaussian is None or flow is None:
-            own = slower if gaussian is None else effort
-            density, info = train(keys[0], network.density, data, *options, own)
+            only, own = (flow, slower) if gaussian is None else (gaussian, effort)
+            assert only is not None
+            density, info = train(keys[0], only, data, *options, own)
             return network.with_density(density), info
         gaussian, info = train(keys[0], gaussian, data, *options, effort)
         if not network.begun:
             flow = eqx.tree_at(lambda f: f.head, flow, gaussian.head)
         flow, flow_info = train(keys[1], flow, data, *options, slower)
         if not network.deciding:
-            return LikelihoodNetwork(None, flow), flow_info
+            return dataclasses.replace(network, gaussian=None, flow=flow), flow_info
         if not network.begun:
             gaussian, info = train(keys[2], gaussian, data, *options, effort)
         gain = float(info["held_out"] - flow_info["held_out"])
         if gain < -_CLEAR:
-            return LikelihoodNetwork(gaussian, None), info
-        better = gain > _MARGIN
-        network = LikelihoodNetwork(gaussian, flow, deciding=True, begun=True, prefers_flow=better)
-        return network, flow_info if better else info
+            return LikelihoodNetwork(gaussian, None, network.kinds, network.n_own), info
+        network = dataclasses.replace(
+            network, gaussian=gaussian, flow=flow, begun=True, prefers_flow=gain > _MARGIN
+        )
+        return network, flow_info if network.prefers_flow else info
 
-    def held_out_loss(self, network: "LikelihoodNetwork", data: TrainingDraws) -> Float[Array, ""]:
+    def held_out_loss(self, network: LikelihoodNetwork, data: TrainingDraws) -> Float[Array, ""]:
         """Minus the mean log density."""
-        return _held_out_loss(network.density, data)
+        total = jnp.zeros(())
+        if network.kinds is not None:
+            total = total + held_out_kind_loss(network.kinds, data)
+        if network.density is not None:
+            total = total + held_out_density_loss(network.density, data)
+        return total
 
     def averaged(
         self,
@@ -148,87 +224,3 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
         """
         weights = shares.astype(np.float32)[:, None, None]
         return np.asarray(logsumexp(log_values, axis=0, b=weights))
-
-
-class LikelihoodNetwork(AbstractNetwork):
-    """A conditional density of the observation: a Gaussian, a flow, or the better of both."""
-
-    gaussian: ConditionalFlow | None
-    """A flow without splines."""
-    flow: ConditionalFlow | None
-    deciding: bool = eqx.field(static=True, default=False)
-    """Whether it keeps both, to tell which is better."""
-    begun: bool = eqx.field(static=True, default=False)
-    """Whether both were trained before."""
-    prefers_flow: bool = eqx.field(static=True, default=False)
-    """Whether the flow predicts held-out draws better."""
-
-    @property
-    def density(self) -> ConditionalFlow:
-        """The better one, or the only one."""
-        if self.gaussian is None or (self.flow is not None and self.prefers_flow):
-            assert self.flow is not None
-            return self.flow
-        return self.gaussian
-
-    def with_density(self, density: ConditionalFlow) -> "LikelihoodNetwork":
-        """With another density of the same kind, where there is one kind."""
-        if self.flow is None:
-            return LikelihoodNetwork(density, None)
-        return LikelihoodNetwork(None, density)
-
-    def log_values(
-        self, u: Float[Array, "d B"], condition: Float[Array, "c #B"]
-    ) -> Float[Array, " B"]:
-        """Log densities."""
-        return self.density.log_prob(u, condition)
-
-    def with_condition(
-        self, factor: Float[Array, " c"], shift: Float[Array, " c"]
-    ) -> "LikelihoodNetwork":
-        """The networks' first layers are linear in the condition."""
-        gaussian, flow = (
-            None if f is None else f.with_condition(factor, shift)
-            for f in (self.gaussian, self.flow)
-        )
-        return dataclasses.replace(self, gaussian=gaussian, flow=flow)
-
-
-def _loss(flow: ConditionalFlow, data: TrainingDraws, key: Key[Array, ""]) -> Array:
-    """Minus the mean log density of random draws.
-
-    A Gaussian is computed once for a parameter, so that many draws of it cost hardly more than one.
-    """
-    round_key, param_key, draw_key = jax.random.split(key, 3)
-    param = data.batch_params(param_key, data.batch_rounds(round_key, data.batch_size))
-    if flow.is_gaussian:
-        n_sets, n_draws = -(-data.batch_size // 2), min(_SET, data.u.shape[1])
-        start = jax.random.randint(draw_key, (), 0, data.u.shape[1] - n_draws + 1)
-        return _minus_log_prob_of_sets(flow, data, param[:n_sets], start + jnp.arange(n_draws))
-    draw = jax.random.randint(draw_key, (data.batch_size,), 0, data.u.shape[1])
-    u, ok = data.u[param, draw], data.ok[param, draw]
-    return _minus_log_prob(flow, data.condition[:, param], u, ok)
-
-
-@eqx.filter_jit
-def _held_out_loss(flow: ConditionalFlow, data: TrainingDraws) -> Array:
-    param = data.held_out_params
-    if flow.is_gaussian:
-        return _minus_log_prob_of_sets(flow, data, param, jnp.arange(data.u.shape[1]))
-    u, ok = data.u[param].reshape(-1, data.u.shape[2]), data.ok[param].ravel()
-    condition = jnp.repeat(data.condition[:, param], data.u.shape[1], axis=1)
-    return _minus_log_prob(flow, condition, u, ok)
-
-
-def _minus_log_prob(flow: ConditionalFlow, condition: Array, u: Array, ok: Array) -> Array:
-    log_q = flow.log_prob(u.T, condition)
-    return -jnp.sum(jnp.where(ok, log_q, 0.0)) / jnp.maximum(jnp.sum(ok), 1)
-
-
-def _minus_log_prob_of_sets(
-    flow: ConditionalFlow, data: TrainingDraws, param: Array, draws: Array
-) -> Array:
-    """The same of a Gaussian, for some draws of each parameter."""
-    u, ok = data.u[param[:, None], draws[None]], data.ok[param[:, None], draws[None]]
-    log_q = flow.gaussian_log_prob(jnp.moveaxis(u, 2, 0), data.condition[:, param])
-    return -jnp.sum(jnp.where(ok, log_q, 0.0)) / jnp.maximum(jnp.sum(ok), 1)

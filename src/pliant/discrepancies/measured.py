@@ -12,8 +12,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+from jaxtyping import Array, Float, Int, Key, PyTree
 
 from pliant._devices import share_out
 from pliant.discrepancies.base import (
@@ -26,9 +27,10 @@ from pliant.discrepancies.base import (
     Sets,
     distance_columns,
 )
+from pliant.problem.points import observed_points, points, with_extras
 from pliant.problem.problem import Problem
 from pliant.problem.scale import feature_divisors, pilot_simulations
-from pliant.problem.sets import Chunk, check_chunks, chunks_of, simulate_chunks
+from pliant.problem.sets import Chunk, Draws, check_chunks, chunks_of, simulate_chunks
 
 Distances = tuple[Float[Array, " K"], dict[str, Array]]
 
@@ -97,8 +99,12 @@ class AbstractMeasuredDiscrepancy(AbstractDiscrepancy):
         return 0.05 / n_obs
 
     def default_sizes(self, problem: Problem) -> tuple[int, int]:
-        """5000 particles; fewer than 100 draws make distances too noisy."""
-        return _PARTICLES, max(problem.n_obs, 100)
+        """5000 particles; fewer than 100 draws make distances too noisy.
+
+        Where observations have conditions of their own, all are simulated equally often.
+        """
+        n_obs = problem.n_obs
+        return _PARTICLES, max(n_obs, 100) if problem.is_uniform else n_obs * -(-100 // n_obs)
 
     def budgeted_sizes(self, problem: Problem, rounds: int, max_simulations: int) -> BudgetedSizes:
         """Few rounds with as many draws as the budget allows, all of them reused.
@@ -122,7 +128,7 @@ class AbstractMeasuredDiscrepancy(AbstractDiscrepancy):
         self, problem: Problem, n_particles: int, n_draws: int, chunk_size: int | None
     ) -> None:
         """Raise a ``ValueError`` if one set and its comparison cannot fit into memory."""
-        n_obs, n_features = problem.n_obs, max(1, math.prod(problem.event_shape))
+        n_obs, n_features = problem.n_obs, max(1, math.prod(problem.event_shape)) + problem.extras
         numbers = self.for_sizes(n_draws, n_obs).numbers_per_draw(n_features, n_obs)
         options = {"chunk_size": chunk_size, "numbers_per_draw": numbers}
         check_chunks(problem, n_particles, n_draws, **options)
@@ -141,12 +147,14 @@ class AbstractMeasuredDiscrepancy(AbstractDiscrepancy):
                 f"parameter, got {n_draws}. Draw more, or use pliant.Euclidean() to compare "
                 "single draws."
             )
-        discrepancy, simulations = self, 0
-        if self.scale is None:
+        scale, simulations = self.scale, 0
+        if scale is None:
             scale, simulations = feature_divisors(key, problem)
-            discrepancy = self if scale is None else self.with_scale(scale)
+        scale = with_extras(problem, None if scale is None else np.asarray(scale))
+        discrepancy = self if scale is None else self.with_scale(scale)
         discrepancy = discrepancy.for_sizes(n_draws, problem.n_obs)
-        return MeasuredState(discrepancy, discrepancy.prepare(problem.observed)), simulations
+        prepared = discrepancy.prepare(observed_points(problem))
+        return MeasuredState(discrepancy, prepared), simulations
 
     def evaluate(
         self,
@@ -228,15 +236,11 @@ def measure_parameters(
 
 
 def measure_sets(
-    problem: Problem,
-    state: MeasuredState,
-    x: Float[np.ndarray, "K M *event"],
-    ok: Bool[np.ndarray, "K M"],
-    options: RoundOptions,
+    problem: Problem, state: MeasuredState, draws: Draws, options: RoundOptions
 ) -> Measurement:
     """Compare sets that have been simulated already with the observed one."""
-    size = check_chunks(problem, len(ok), options.n_draws, chunk_size=options.chunk_size)
-    chunks = chunks_of(x, ok, size)
+    size = check_chunks(problem, len(draws.ok), options.n_draws, chunk_size=options.chunk_size)
+    chunks = chunks_of(draws, size)
     return _measure_chunks(problem, state, chunks, options, with_noise=True)
 
 
@@ -278,7 +282,8 @@ class _Part(NamedTuple):
 def _measure_chunk(
     problem: Problem, state: MeasuredState, chunk: Chunk, options: RoundOptions, with_noise: bool
 ) -> _Part:
-    start, n, x, ok = chunk
+    start, n, (x, ok, under, seen) = chunk
+    x, ok = points(problem, x, under, seen), jnp.asarray(ok)
     discrepancy, half = state.discrepancy, options.n_draws // 2
     distance, counts = _measure(state, x, ok)
     first, second, influences = np.zeros(0), np.zeros(0), np.zeros((0, problem.n_obs))

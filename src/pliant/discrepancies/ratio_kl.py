@@ -1,7 +1,6 @@
 """The learned KL by contrast: which of several parameters made this draw?"""
 
-import math
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -11,10 +10,10 @@ from jaxtyping import Array, Float, Key
 
 from pliant._checks import check_instance, check_integer
 from pliant.densities.contrast import atoms_of, minus_log_shares
-from pliant.densities.embeddings import AbstractEmbedding
+from pliant.densities.embeddings import AbstractEmbedding, as_points
 from pliant.densities.training import FULL, Effort, Training, train
 from pliant.densities.weights import perceptron
-from pliant.discrepancies.draws import TrainingDraws
+from pliant.discrepancies.draws import Examples, TrainingDraws, Widths
 from pliant.discrepancies.learned import AbstractLearnedDiscrepancy, AbstractNetwork
 from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy
 from pliant.discrepancies.mmd import MMD
@@ -44,6 +43,8 @@ class RatioKL(AbstractLearnedDiscrepancy):
             anything is learned; None to learn from the first round on.
     """
 
+    by_kind: ClassVar[bool] = False
+
     embedding: AbstractEmbedding | None = None
     atoms: int = eqx.field(static=True, default=16)
     width: int = eqx.field(static=True, default=100)
@@ -63,19 +64,23 @@ class RatioKL(AbstractLearnedDiscrepancy):
         check_integer("batch_size", self.batch_size, at_least=self.atoms)
 
     def check(self, problem: Problem) -> None:
-        """Any observations will do."""
+        """Any observations will do that the embedding takes."""
+        if self.embedding is not None:
+            shape = self.embedding.input_shape(problem.event_shape)
+            self.embedding.build(jax.random.key(0), shape)
 
     def untrained(
-        self, key: Key[Array, ""], problem: Problem, condition_dim: int, like: Any = None
+        self, key: Key[Array, ""], problem: Problem, widths: Widths, like: Any = None
     ) -> "RatioNetwork":
         """The same value for every pair."""
         embed_key, body_key = jax.random.split(key)
-        length, network = math.prod(problem.event_shape), None
-        points = _as_points(problem.event_shape)
+        length, network = widths.numbers, None
+        points = as_points(problem.event_shape)
         if self.embedding is not None:
+            points = self.embedding.input_shape(problem.event_shape)
             network = self.embedding.build(embed_key, points)
             length = self.embedding.features
-        inputs = length + condition_dim
+        inputs = length + widths.own + widths.parameters
         body = perceptron(body_key, inputs, "scalar", self.width, 3)
         body = eqx.tree_at(lambda m: m.layers[-1].weight, body, replace_fn=jnp.zeros_like)
         return RatioNetwork(embedding=network, body=body, points=points)
@@ -110,29 +115,28 @@ class RatioNetwork(AbstractNetwork):
 
     embedding: Any
     body: eqx.nn.MLP
-    points: tuple[int, int] = eqx.field(static=True)
+    points: tuple[int, ...] = eqx.field(static=True)
 
-    def log_values(
-        self, u: Float[Array, "d B"], condition: Float[Array, "c #B"]
-    ) -> Float[Array, " B"]:
+    def log_values(self, x: Examples, theta: Float[Array, "c #B"]) -> Float[Array, " B"]:
         """Log ratios of ``B`` pairs, up to a constant of each observation."""
-        return self.of_embedded(self.embedded(u), condition)
+        return self.of_embedded(self.embedded(x), theta)
 
-    def embedded(self, u: Float[Array, "d B"]) -> Float[Array, "e B"]:
-        """The observations as the perceptron sees them."""
+    def embedded(self, x: Examples) -> Float[Array, "e B"]:
+        """The observations, with what they were made under, as the perceptron sees them."""
         if self.embedding is None:
-            return u
-        return jax.vmap(lambda v: self.embedding(v.reshape(self.points)), 1, 1)(u)
+            return jnp.concatenate([x.u, x.own])
+        embedded = jax.vmap(lambda v: self.embedding(v.reshape(self.points)), 1, 1)(x.u)
+        return jnp.concatenate([embedded, x.own])
 
-    def of_embedded(self, e: Float[Array, "e B"], condition: Array) -> Float[Array, " B"]:
+    def of_embedded(self, e: Float[Array, "e B"], theta: Array) -> Float[Array, " B"]:
         """Log ratios, where the observations are embedded already."""
-        condition = jnp.broadcast_to(condition, (len(condition), e.shape[1]))
-        return jax.vmap(self.body, in_axes=1)(jnp.concatenate([e, condition]))
+        theta = jnp.broadcast_to(theta, (len(theta), e.shape[1]))
+        return jax.vmap(self.body, in_axes=1)(jnp.concatenate([e, theta]))
 
-    def with_condition(
+    def with_parameters(
         self, factor: Float[Array, " c"], shift: Float[Array, " c"]
     ) -> "RatioNetwork":
-        """The first layer is linear in the condition."""
+        """The first layer is linear in the parameters, which come last."""
         first: Any = self.body.layers[0]
         own, condition = first.weight[:, : -len(shift)], first.weight[:, -len(shift) :]
         return eqx.tree_at(
@@ -177,15 +181,8 @@ def _mean_loss(
 ) -> Array:
     """Minus the mean log share of each draw's own parameter; unusable draws do not count."""
     atom, repeated = atoms_of(param, offsets)
-    e = network.embedded(data.u[param, draw].T)
+    e = network.embedded(data.examples(param, draw))
     condition = data.condition[:, atom.ravel()]
     log_odds = network.of_embedded(jnp.tile(e, len(atom)), condition).reshape(atom.shape)
     ok, losses = data.ok[param, draw], minus_log_shares(log_odds, repeated)
     return jnp.sum(jnp.where(ok, losses, 0.0)) / jnp.maximum(jnp.sum(ok), 1)
-
-
-def _as_points(event_shape: tuple[int, ...]) -> tuple[int, int]:
-    """An event as points of features: ``(T, ...)`` has T, anything else is one point."""
-    if len(event_shape) < 2:
-        return 1, math.prod(event_shape)
-    return event_shape[0], math.prod(event_shape[1:])

@@ -25,6 +25,7 @@ from pliant.densities.embeddings import AbstractEmbedding, Concatenation
 from pliant.densities.training import Training, train
 from pliant.methods.base import AbstractMethod, Outcome, Stop
 from pliant.methods.status import Status
+from pliant.problem.points import observed_points, points
 from pliant.problem.problem import Problem
 from pliant.problem.scale import fit_squash
 from pliant.problem.sets import check_sets, simulate_sets
@@ -132,16 +133,18 @@ class APT(AbstractMethod):
         sample_key, simulate_key, start_key, train_key = jax.random.split(key, 4)
         proposal = problem.prior if state.density is None else state.density
         z = proposal.sample(sample_key, self.n_particles)
-        x, ok = simulate_sets(simulate_key, problem, z, problem.n_obs)
+        draws = simulate_sets(simulate_key, problem, z, problem.n_obs)
         cost = self.simulations_per_round(problem)
-        whole = np.all(ok, axis=1)
-        row: dict[str, Any] = {"usable": float(np.mean(ok)), "sets": int(whole.sum())}
+        whole = np.all(draws.ok, axis=1)
+        row: dict[str, Any] = {"usable": float(np.mean(draws.ok)), "sets": int(whole.sum())}
         if whole.sum() < _FEWEST_PAIRS:
             return Outcome(state, row, cost, _nothing_usable(int(whole.sum()), self.n_particles))
 
+        usable = jax.tree.map(lambda array: array[whole], draws)
+        x = np.asarray(points(problem, usable.x, usable.under, usable.seen))
         pairs = Pairs(
             z=np.asarray(z)[whole],
-            x=x[whole].reshape(int(whole.sum()), problem.n_obs, -1),
+            x=x.reshape(int(whole.sum()), problem.n_obs, -1),
             log_prior=np.asarray(problem.prior.log_prob(z))[whole],
         )
         kept = (*state.pairs, pairs)[-(self.window or self.rounds) :]
@@ -167,8 +170,8 @@ class APT(AbstractMethod):
         return state.density
 
     def _start(self, key: Key[Array, ""], problem: Problem, pairs: "Pairs") -> AmortisedDensity:
-        d = pairs.x.shape[-1]
-        observed = np.asarray(problem.observed).reshape(problem.n_obs, d)
+        d, own = pairs.x.shape[-1], observed_points(problem)
+        observed = np.asarray(own).reshape(problem.n_obs, d)
         squash = fit_squash(observed, pairs.x.reshape(-1, d))
         flow_key, network_key = jax.random.split(key)
         flow = ConditionalFlow(
@@ -181,9 +184,7 @@ class APT(AbstractMethod):
             depth=self.depth,
         )
         network = self.embedding.build(network_key, observed.shape)
-        return AmortisedDensity(
-            flow=flow, network=network, squash=squash, observed=problem.observed
-        )
+        return AmortisedDensity(flow=flow, network=network, squash=squash, observed=own)
 
     def _data(
         self, rounds: tuple["Pairs", ...], squash: Callable[[Array], Array]

@@ -13,6 +13,7 @@ from pliant.discrepancies.measured import (
     MeasuredState,
     measure_parameters,
 )
+from pliant.problem.points import observed_points, with_extras
 from pliant.problem.problem import Problem
 from pliant.problem.scale import feature_divisors
 
@@ -45,9 +46,9 @@ def predictive_distance(
     scale_key, sim_key = jax.random.split(key)
     scale, _ = feature_divisors(scale_key, problem)
     if scale is not None:
-        discrepancy = discrepancy.with_scale(scale)
+        discrepancy = discrepancy.with_scale(with_extras(problem, scale))
     z = jax.vmap(problem.prior.space.unconstrain)(jax.tree.map(jnp.asarray, theta))
-    state = MeasuredState(discrepancy, discrepancy.prepare(problem.observed))
+    state = MeasuredState(discrepancy, discrepancy.prepare(observed_points(problem)))
     if n_draws is None:
         n_draws = max(problem.n_obs, discrepancy.min_draws)
     options = RoundOptions(n_draws)

@@ -21,7 +21,7 @@ from pliant.metrics.wasserstein import REGULARISATION, squared_wasserstein
 from pliant.problem.problem import Problem
 from pliant.problem.samples import as_table, thinned
 from pliant.run.posterior import Posterior
-from pliant.tasks.base import AbstractTask
+from pliant.tasks.base import AbstractTask, exact_samples
 from pliant.tasks.furuta import FurutaTask
 
 logger = logging.getLogger("pliant")
@@ -108,7 +108,9 @@ def evaluate(
 
 
 def _exact_pair(task: AbstractTask, problem: Problem, n: int, seed: int) -> tuple[Any, Any]:
-    both = task.posterior_samples(problem.observed, seed=seed, n=2 * n)
+    observed = problem.layout.split(problem.observed, lead=1)
+    conditions = None if problem.conditions is None else problem.conditions.values
+    both = exact_samples(task, observed, conditions, seed=seed, n=2 * n)
     return _first(both, n), jax.tree.map(lambda leaf: leaf[n:], both)
 
 

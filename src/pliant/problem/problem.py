@@ -7,14 +7,16 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float, Int
 from numpyro.distributions import Distribution
 
 from pliant._checks import check_numbers, shape_text
+from pliant.problem.observations import Conditions, Missing, read_conditions, read_observations
 from pliant.problem.prior import Prior, read_prior
 from pliant.simulators.base import AbstractSimulator
-from pliant.simulators.external import AbstractExternalSimulator
+from pliant.simulators.external import AbstractExternalSimulator, Setting
 from pliant.simulators.jax import JaxSimulator
+from pliant.simulators.layout import Layout
 
 
 class Problem(eqx.Module):
@@ -25,8 +27,15 @@ class Problem(eqx.Module):
             Scalars, vectors and matrices on any support that numpyro can unconstrain.
         simulator: A JAX function ``f(key, theta) -> x`` for one draw, where ``theta`` has the
             names and shapes of the prior; ``PythonSimulator`` for any other function, or
-            ``CommandSimulator`` for a program.
-        observed: The measured data sets, ``(N, *event)``; ``event`` is the shape of one draw.
+            ``CommandSimulator`` for a program. With conditions, ``f(key, theta, condition)``.
+        observed: The measured data sets, ``(N, *event)``, where ``event`` is the shape of one
+            draw; or a dict of such arrays, if the simulator returns a dict.
+        conditions: What each observation was made under, such as a dose or a stimulus:
+            ``(N, ...)``, or a dict of such arrays; None if all were made alike.
+        missing: True if NaN in ``observed`` stands for a number that was not measured, for
+            reasons that have nothing to do with it: simulated draws get the same gaps.
+            "simulated" if the simulator itself returns NaN for what it leaves out, as after a
+            deadline: then what is missing is part of the data.
         scale: Divisors that put the features of an observation on a common scale before sets
             are compared: "auto" takes them from the observations' own spread (from a pilot
             where there are fewer than ten), "pilot" from simulations with the prior, an array
@@ -39,19 +48,33 @@ class Problem(eqx.Module):
     prior: Prior
     simulator: AbstractSimulator
     observed: Float[Array, "N *event"]
+    """Gaps are filled."""
+    seen: Bool[np.ndarray, "N *event"] | None
+    """Which numbers were measured; None if all were."""
+    conditions: Conditions | None
+    layout: Layout = eqx.field(static=True)
+    """The structure of an observation."""
+    missing: Missing = eqx.field(static=True)
     scale: tuple[float, ...] | str | None = eqx.field(static=True)
 
     def __init__(
         self,
         prior: dict[str, Distribution] | Distribution,
-        simulator: Callable[[Any, Any], Any] | AbstractSimulator,
+        simulator: Callable[..., Any] | AbstractSimulator,
         observed: Any,
         *,
+        conditions: Any = None,
+        missing: Any = False,
         scale: Any = "auto",
     ):
         self.prior = read_prior(prior)
-        self.observed = _read_observed(observed)
-        self.simulator = _read_simulator(simulator, self.observed.shape[1:])
+        observations = read_observations(observed, missing)
+        self.observed, self.seen = observations.x, observations.seen
+        self.layout, self.missing = observations.layout, missing
+        self.conditions = read_conditions(conditions, self.n_obs)
+        values = None if self.conditions is None else self.conditions.values
+        setting = Setting(self.layout, values, gaps=missing == "simulated")
+        self.simulator = _read_simulator(simulator, setting)
         theta = jax.eval_shape(self.prior.space.constrain, jnp.zeros(self.prior.dim))
         event = self.simulator.event_shape(theta)
         _check_event_shape(event, self.observed.shape)
@@ -71,55 +94,50 @@ class Problem(eqx.Module):
         """The shape of one observation."""
         return self.observed.shape[1:]
 
+    @property
+    def gappy(self) -> Int[np.ndarray, " g"]:
+        """The features, of a flattened observation, that were not always measured."""
+        if self.seen is None:
+            return np.zeros(0, int)
+        return np.flatnonzero(~self.seen.reshape(self.n_obs, -1).all(axis=0))
 
-def _read_simulator(simulator: Any, event: tuple[int, ...]) -> AbstractSimulator:
+    @property
+    def filler(self) -> Float[np.ndarray, "*event"]:
+        """What stands in for numbers that were not measured: the mean of the others."""
+        assert self.seen is not None
+        x, n_seen = np.asarray(self.observed), self.seen.sum(axis=0)
+        return np.where(self.seen, x, 0.0).sum(axis=0) / np.maximum(n_seen, 1)
+
+    @property
+    def extras(self) -> int:
+        """How many numbers belong to an observation beside its own: conditions and gaps."""
+        return len(self.gappy) + (0 if self.conditions is None else self.conditions.rows.shape[1])
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all observations were made under one condition and with the same gaps."""
+        return self.conditions is None and (self.seen is None or self.missing == "simulated")
+
+
+def _read_simulator(simulator: Any, setting: Setting) -> AbstractSimulator:
     if isinstance(simulator, AbstractExternalSimulator):
-        return simulator.expecting(event)
+        return simulator.within(setting)
+    if isinstance(simulator, JaxSimulator):
+        simulator = simulator.function
     if isinstance(simulator, AbstractSimulator):
+        if setting.conditions is not None:
+            raise TypeError(
+                "conditions: expected a function, a PythonSimulator or a CommandSimulator, got "
+                f"{type(simulator).__name__}, whose draws have no conditions."
+            )
         return simulator
     if not callable(simulator):
+        more = "" if setting.conditions is None else ", condition"
         raise TypeError(
-            "simulator: expected a function simulator(key, theta) that returns one draw, "
+            f"simulator: expected a function simulator(key, theta{more}) that returns one draw, "
             f"got {simulator!r}."
         )
-    return JaxSimulator(simulator)
-
-
-def _read_observed(observed: Any) -> Float[Array, "N *event"]:
-    array = check_numbers("observed", observed)
-    if array.ndim == 0:
-        raise ValueError(
-            "observed: expected an array of shape (N, *event), got a single number. "
-            "Pass [x] for one observation."
-        )
-    if array.size == 0:
-        raise ValueError(f"observed: expected at least one observation, got shape {array.shape}.")
-    with np.errstate(over="ignore"):
-        single = array.astype(np.float32)
-    if not np.all(np.isfinite(single)):
-        bad = np.unique(np.argwhere(~np.isfinite(single))[:, 0])
-        raise ValueError(
-            f"observed: {bad.size} of {array.shape[0]} observations are not finite in single "
-            f"precision (the first is number {bad[0]}). Remove or impute them, or change units."
-        )
-    _check_range(array)
-    return jnp.asarray(single)
-
-
-def _check_range(observed: np.ndarray) -> None:
-    """Refuse features that single precision, or simulations around them, would lose."""
-    largest = np.max(np.abs(observed.reshape(len(observed), -1).astype(np.float64)), axis=0)
-    for wrong, limit in ((largest > _LARGEST, "above 1e35"), (largest < _SMALLEST, "below 1e-35")):
-        bad = np.flatnonzero(wrong & (largest > 0))
-        if bad.size:
-            raise ValueError(
-                f"observed: feature {bad[0]} is of size {largest[bad[0]]:.1g}. Single precision "
-                f"cannot compute with values {limit}. Change the units: multiply the feature by a "
-                "constant, in the observations and in the simulator."
-            )
-
-
-_SMALLEST, _LARGEST = 1e-35, 1e35  # single precision ends at 1e-38 and 3e38
+    return JaxSimulator(simulator, setting.conditions, setting.gaps, setting.layout)
 
 
 def _read_scale(scale: Any, event: tuple[int, ...]) -> tuple[float, ...] | str | None:

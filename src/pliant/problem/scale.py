@@ -14,12 +14,13 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Key, Num
 
+from pliant.problem.points import SPREADS
 from pliant.problem.problem import Problem
+from pliant.problem.sets import simulate_sets
 from pliant.problem.space import constrain_all
 
 _PILOT = (256, 4)  # particles and draws of the pilot
 _ENOUGH = 10  # observations whose own spread is trusted
-_SPREADS = 3.0  # the default kernels and bandwidth were set for observations with a spread of 1/3
 _LINEAR = 10.0  # spreads from the centre within which a squash changes nothing
 _LOG_GAIN = 0.01  # nats a draw that logarithms must gain
 _TINY = 1e-30  # no logarithm is taken of less
@@ -106,7 +107,9 @@ def feature_divisors(
     if problem.scale != "auto" or problem.n_obs < _ENOUGH:
         return _pilot_spread(key, problem), math.prod(_PILOT)
     everything = jnp.ones((1, problem.n_obs), bool)
-    own = _SPREADS * np.asarray(robust_spread(problem.observed[None], everything))
+    seen = True if problem.seen is None else problem.seen
+    measured = jnp.where(seen, problem.observed, jnp.nan)
+    own = SPREADS * np.asarray(robust_spread(measured[None], everything))
     varies = _varies(problem)
     if np.all(varies):
         return own, 0
@@ -158,9 +161,10 @@ def _pilot_spread(key: Key[Array, ""], problem: Problem) -> Float[np.ndarray, " 
     """The spread of each feature over simulations from the prior."""
     n_particles, n_draws = _PILOT
     prior_key, sim_key = jax.random.split(key)
-    thetas = constrain_all(problem.prior.space, problem.prior.sample(prior_key, n_particles))
-    x, ok = problem.simulator.simulate(jax.random.split(sim_key, n_particles), thetas, n_draws)
-    return np.asarray(robust_spread(x, ok))
+    z = problem.prior.sample(prior_key, n_particles)
+    draws = simulate_sets(sim_key, problem, z, n_draws)
+    x = jnp.asarray(draws.x) if draws.seen is None else jnp.where(draws.seen, draws.x, jnp.nan)
+    return np.asarray(robust_spread(x, jnp.asarray(draws.ok)))
 
 
 # Inputs of networks.
@@ -200,16 +204,17 @@ def fit_squash(
 
     It uses the observations' mean and standard deviation. With fewer than ten observations, and
     for a feature that does not vary, it uses the interquartile range of the simulations (as a
-    standard deviation), or one if that does not vary either.
+    standard deviation), or one if that does not vary either. NaN stands for what is not known.
     """
     observed = np.asarray(observed, np.float64)
     if logs is not None:
         observed, simulated = (
             np.where(logs, np.log(np.maximum(x, _TINY)), x) for x in (observed, simulated)
         )
-    own = observed.std(axis=0) if len(observed) >= _ENOUGH else np.zeros(observed.shape[1])
+    own = np.nanstd(observed, axis=0)
+    own = np.where(np.isfinite(observed).sum(axis=0) >= _ENOUGH, own, 0.0)
     spread = np.where(own > 0, own, quartile_squash(simulated).spread)
-    centre = jnp.asarray(observed.mean(axis=0), float)
+    centre = jnp.asarray(np.nanmean(observed, axis=0), float)
     chosen = None if logs is None else jnp.asarray(logs)
     return Squash(centre, jnp.asarray(spread, float), chosen)
 
@@ -217,7 +222,7 @@ def fit_squash(
 def better_as_logs(
     observed: Float[np.ndarray, "N d"],
     rows: Float[np.ndarray, "K M d"],
-    ok: Bool[np.ndarray, "K M"],
+    ok: Bool[np.ndarray, "K M #d"],
 ) -> Bool[np.ndarray, " d"]:
     """Which features are closer to Gaussians by their logarithms, with an even deviation.
 
@@ -227,11 +232,11 @@ def better_as_logs(
     proportion to the level is then even, and a Gaussian is not bent. Only features that are
     positive in all draws and observations are considered.
     """
-    used = ok.sum(axis=1) > 1
+    used = np.all(ok.sum(axis=1) > 1, axis=1)
     if not np.any(used):
         return np.zeros(observed.shape[1], bool)
-    x, mask = np.asarray(rows[used], np.float64), ok[used][..., None]
-    positive = np.all(observed > 0, axis=0) & np.all((x > 0) | ~mask, axis=(0, 1))
+    x, mask = np.asarray(rows[used], np.float64), ok[used]
+    positive = ~np.any(observed <= 0, axis=0) & np.all((x > 0) | ~mask, axis=(0, 1))
     logs = np.log(np.where(mask & positive, x, 1.0))
     deviations = np.stack([np.std(values, axis=1, where=mask) for values in (x, logs)])
     varies = np.all(deviations > 0, axis=(0, 1))
@@ -245,7 +250,8 @@ def better_as_logs(
 
 def quartile_squash(rows: Float[np.ndarray, "S d"]) -> Squash:
     """By the median and the interquartile range (as a standard deviation), or one where it is 0."""
-    low, middle, high = np.quantile(np.asarray(rows, np.float64), [0.25, 0.5, 0.75], axis=0)
+    quantile = np.nanquantile if np.any(np.isnan(rows)) else np.quantile
+    low, middle, high = quantile(np.asarray(rows, np.float64), [0.25, 0.5, 0.75], axis=0)
     spread = (high - low) / 1.349
     return Squash(jnp.asarray(middle, float), jnp.asarray(np.where(spread > 0, spread, 1.0), float))
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Bool, Float, Int, Key
 
 from pliant._deadline import check_time
 from pliant.problem.problem import Problem
@@ -24,13 +24,29 @@ _ENOUGH = 20  # parameters whose draws do not coincide by chance
 _CHUNK_NUMBERS = 2**23  # simulated numbers held at a time: 32 MiB
 
 
+class Draws(NamedTuple):
+    """M draws for each of K parameters."""
+
+    x: Float[Array | np.ndarray, "K M *event"]
+    """Gaps are filled as in the observations."""
+    ok: Bool[Array | np.ndarray, "K M"]
+    """Which draws are usable."""
+    under: Int[Array | np.ndarray, "K M"] | None = None
+    """The observation whose condition and gaps a draw has; None if they are all alike."""
+    seen: Bool[Array | np.ndarray, "K M *event"] | None = None
+    """Which numbers count as measured; None if all do."""
+
+    def first(self, n: int) -> "Draws":
+        """The first draws of each parameter."""
+        return jax.tree.map(lambda array: array[:, :n], self)
+
+
 class Chunk(NamedTuple):
     """Sets of some parameters. All chunks have the same size; only the first ``rows`` are valid."""
 
     start: int
     rows: int
-    x: Float[Array, "size M *event"]
-    ok: Bool[Array, "size M"]
+    draws: Draws
 
 
 def simulate_chunks(
@@ -44,7 +60,7 @@ def simulate_chunks(
     """Draw ``n_draws`` observations for each parameter.
 
     Draw m of parameter k depends only on ``key``, k and m: ``chunk_size`` changes the memory use
-    and nothing else.
+    and nothing else. Each draw is made under the condition of an observation, and has its gaps.
 
     Raises:
         ValueError: If a chunk would take more than a quarter of the machine's memory.
@@ -52,32 +68,62 @@ def simulate_chunks(
     n = len(z)
     size = check_chunks(problem, n, n_draws, chunk_size=chunk_size)
     keys = jax.vmap(lambda index: jax.random.fold_in(key, index))(jnp.arange(n))
+    under = _observations_of(keys, problem, n_draws)
     for start in range(0, n, size):
         check_time()
         rows = jnp.minimum(jnp.arange(start, start + size), n - 1)  # the last chunk is padded
         thetas = constrain_all(problem.prior.space, z[rows])
         count = min(size, n - start)
+        own = None if under is None else under[rows]
+        given = None if problem.conditions is None else own
         if problem.simulator.compiled or count == size:
-            x, ok = problem.simulator.simulate(keys[rows], thetas, n_draws)
+            x, ok = problem.simulator.simulate(keys[rows], thetas, n_draws, given)
         else:  # no draw of a slow simulator is wasted on padding
-            new = jax.tree.map(lambda leaf, m=count: leaf[:m], thetas)
-            x, ok = problem.simulator.simulate(keys[rows[:count]], new, n_draws)
+            new = jax.tree.map(lambda leaf, m=count: leaf[:m], (thetas, given))
+            x, ok = problem.simulator.simulate(keys[rows[:count]], new[0], n_draws, new[1])
             x, ok = (
                 jnp.concatenate([a, jnp.repeat(a[-1:], size - count, axis=0)]) for a in (x, ok)
             )
-        if start == 0:
+        if start == 0 and problem.conditions is None:
             _check_noise(np.asarray(x)[:count], np.asarray(ok)[:count])
-        yield Chunk(start, count, x, ok)
+        yield Chunk(start, count, _with_gaps(problem, x, ok, own))
 
 
-def chunks_of(
-    x: Float[np.ndarray, "K M *event"], ok: Bool[np.ndarray, "K M"], size: int
-) -> Iterator[Chunk]:
+def _observations_of(
+    keys: Key[Array, " K"], problem: Problem, n_draws: int
+) -> Int[Array, "K M"] | None:
+    """The observation whose condition and gaps each draw has.
+
+    All of them equally often where M is a multiple of N. Otherwise each parameter begins at a
+    random place of a fixed random order.
+    """
+    if problem.is_uniform:
+        return None
+    n_obs = problem.n_obs
+    place = jnp.broadcast_to(jnp.arange(n_draws), (len(keys), n_draws))
+    if n_draws % n_obs == 0:
+        return place % n_obs
+    start = jax.vmap(lambda key: jax.random.randint(key, (), 0, n_obs))(keys)
+    order = jnp.asarray(np.random.default_rng(n_obs).permutation(n_obs))
+    return order[(place + start[:, None]) % n_obs]
+
+
+def _with_gaps(problem: Problem, x: Array, ok: Array, under: Array | None) -> Draws:
+    """Draws that lack what the observations lack, or what the simulator left out."""
+    if problem.seen is None:
+        return Draws(x, ok, under)
+    seen = ~jnp.isnan(x) if under is None else jnp.asarray(problem.seen)[under]
+    filled = jnp.where(seen, x, jnp.asarray(problem.filler))
+    return Draws(filled, ok, under, seen)
+
+
+def chunks_of(draws: Draws, size: int) -> Iterator[Chunk]:
     """Sets that have been simulated already, in chunks."""
-    n = len(ok)
+    n = len(draws.ok)
     for start in range(0, n, size):
         rows = np.minimum(np.arange(start, start + size), n - 1)  # the last chunk is padded
-        yield Chunk(start, min(size, n - start), jnp.asarray(x[rows]), jnp.asarray(ok[rows]))
+        some = jax.tree.map(lambda array, rows=rows: jnp.asarray(array[rows]), draws)
+        yield Chunk(start, min(size, n - start), some)
 
 
 def check_chunks(
@@ -197,13 +243,13 @@ def _check_noise(x: Float[np.ndarray, "K M *event"], ok: Bool[np.ndarray, "K M"]
 
 def simulate_sets(
     key: Key[Array, ""], problem: Problem, z: Float[Array, "K dim"], n_draws: int
-) -> tuple[Float[np.ndarray, "K M *event"], Bool[np.ndarray, "K M"]]:
-    """All sets in one array, for methods that learn from them, and a mask of usable draws.
+) -> Draws:
+    """All sets in NumPy arrays, for methods that learn from them.
 
     Raises:
         ValueError: If they would take more than a quarter of the machine's memory.
     """
     check_sets(problem, len(z), n_draws)
     chunks = list(simulate_chunks(key, problem, z, n_draws))
-    x = np.concatenate([np.asarray(chunk.x)[: chunk.rows] for chunk in chunks])
-    return x, np.concatenate([np.asarray(chunk.ok)[: chunk.rows] for chunk in chunks])
+    parts = [jax.tree.map(lambda a, n=c.rows: np.asarray(a)[:n], c.draws) for c in chunks]
+    return jax.tree.map(lambda *arrays: np.concatenate(arrays), *parts)

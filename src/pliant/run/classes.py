@@ -9,7 +9,9 @@ from numpyro.distributions import constraints
 
 from pliant.densities import (
     amortised,
+    categories,
     conditional_flow,
+    convolutions,
     coupling,
     embeddings,
     gaussian,
@@ -26,13 +28,16 @@ from pliant.discrepancies import (
     euclidean,
     learned,
     likelihood_kl,
+    likelihood_network,
     measured,
     memory,
     mmd,
     pairs,
     random_features,
     ratio_kl,
+    reading,
     sliced_wasserstein,
+    statistics,
     wasserstein,
 )
 from pliant.discrepancies import base as discrepancies_base
@@ -56,10 +61,10 @@ CLASSES: dict[str, Any] = {
         *(wasserstein.Wasserstein, wasserstein.WassersteinState),
         *(sliced_wasserstein.SlicedWasserstein, sliced_wasserstein.SlicedWassersteinState),
         *(euclidean.Euclidean, euclidean.EuclideanState),
-        *(likelihood_kl.LikelihoodKL, likelihood_kl.LikelihoodNetwork),
+        *(likelihood_kl.LikelihoodKL, likelihood_network.LikelihoodNetwork),
         *(ratio_kl.RatioKL, ratio_kl.RatioNetwork),
         *(learned.LearnedState, ensemble.Ensemble, memory.Memory, draws.RoundDraws),
-        approach.Approach,
+        *(approach.Approach, reading.Reading, statistics.Statistics, statistics.Summaries),
         *(measured.MeasuredState, discrepancies_base.Particles),
         # weighting
         *(trust_region.TrustRegion, ess.EffectiveSampleSize, quantile.Quantile, fixed.Fixed),
@@ -72,10 +77,13 @@ CLASSES: dict[str, Any] = {
         *(mixture.GaussianMixture, mixture.MixtureDensity),
         *(spline_flow.SplineFlow, spline_flow.FlowDensity, coupling.CouplingFlow),
         *(conditional_flow.ConditionalFlow, conditional_flow.GaussianHead),
+        categories.ConditionalCategories,
         *(amortised.AmortisedDensity, training.Training),
         *(particle_densities.ParticleDensity, particle_densities.KernelMixture),
         *(embeddings.Concatenation, embeddings.ConcatenationNetwork),
         *(embeddings.DeepSet, embeddings.DeepSetNetwork, eqx.nn.MLP, eqx.nn.Linear),
+        *(convolutions.SeriesEmbedding, convolutions.ImageEmbedding),
+        convolutions.ConvolutionalNetwork,
         # parameters
         *(space.Space, scale.Squash, scale.Standardise, posterior.Posterior, failures.Failure),
     )

@@ -22,7 +22,8 @@ class Ledger:
     """The draws of one round, in files ``00001.npz``, ``00002.npz``, ... of a folder.
 
     Each file holds the parameters (``theta_0``, ...) with their random keys, and for each draw its
-    ``parameter``, its number ``draw``, ``x``, ``code``, ``seconds``, and ``examples`` of failures.
+    ``parameter``, its number ``draw``, ``x``, ``code``, ``seconds``, and ``examples`` of failures;
+    and ``under``, the number of its condition, if there are any.
     A killed process loses the draws of its last second.
 
     Args:
@@ -90,6 +91,7 @@ def _fits_together(chunk: dict[str, Any]) -> bool:
     """Whether the arrays of a file have the types, axes and numbers of ``_chunk``."""
     n_keys, n_draws = len(chunk["keys"]), len(chunk["draw"])
     kinds = {"parameter": "i", "draw": "i", "code": "iu", "seconds": "f"}
+    kinds |= {"under": "i"} if "under" in chunk else {}
     columns = [chunk[name] for name in kinds]
     thetas = [chunk[name] for name in set(chunk) - {*kinds, "keys", "x", "examples"}]
     return (
@@ -124,7 +126,14 @@ def _chunk(request: Request, pieces: list[DrawnAt]) -> dict[str, np.ndarray]:
         "code": np.concatenate([drawn.code for _, drawn in pieces]),
         "seconds": np.concatenate([drawn.seconds for _, drawn in pieces]),
         "examples": np.array(json.dumps(examples)),
+        **({} if request.under is None else {"under": _under(request, places)}),
     }
+
+
+def _under(request: Request, places: Int[np.ndarray, " D"]) -> Int[np.ndarray, " D"]:
+    """The numbers of the conditions at some places."""
+    assert request.under is not None
+    return request.under.reshape(-1)[places].astype(np.int32)
 
 
 def _matching(chunk: dict[str, Any], request: Request, rows: dict[bytes, int]) -> DrawnAt:
@@ -142,6 +151,10 @@ def _matching(chunk: dict[str, Any], request: Request, rows: dict[bytes, int]) -
     own = row[chunk["parameter"]]
     kept = np.flatnonzero((own >= 0) & (chunk["draw"] < request.n))
     places = own[kept] * request.n + chunk["draw"][kept]
+    if request.under is not None:
+        asked = _under(request, places)
+        same = chunk["under"][kept] == asked if "under" in chunk else np.zeros(len(kept), bool)
+        kept, places = kept[same], places[same]
     at = {int(old): new for new, old in enumerate(kept)}
     examples = {
         kind: (at[place], text) for kind, place, text in reversed(chunk["examples"]) if place in at

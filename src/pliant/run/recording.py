@@ -14,7 +14,7 @@ from pliant.problem.samples import as_table
 from pliant.problem.space import Space
 from pliant.run.failures import Failure, added, where_it_fails
 from pliant.run.ledger import Ledger
-from pliant.simulators.base import AbstractSimulator, Sets
+from pliant.simulators.base import AbstractSimulator, Sets, Under
 from pliant.simulators.external import AbstractExternalSimulator, Table
 from pliant.simulators.worker import KINDS, NOT_FINITE, OK, Drawn
 
@@ -75,10 +75,15 @@ class Record:
         return sets
 
     def external(
-        self, simulator: AbstractExternalSimulator, keys: Key[Array, " K"], thetas: PyTree, n: int
+        self,
+        simulator: AbstractExternalSimulator,
+        keys: Key[Array, " K"],
+        thetas: PyTree,
+        n: int,
+        under: Under,
     ) -> Sets:
         """Make the draws that the ledger does not have, and record them."""
-        request = simulator.request(keys, thetas, n)
+        request = simulator.request(keys, thetas, n, under)
         table = Table(request)
         examples: dict[str, tuple[int, str]] = {}
 
@@ -140,8 +145,8 @@ class RecordedSimulator(AbstractSimulator):
         """As for the simulator itself."""
         return self.simulator.event_shape(theta)
 
-    def simulate(self, keys: Key[Array, " K"], thetas: PyTree, n: int) -> Sets:
+    def simulate(self, keys: Key[Array, " K"], thetas: PyTree, n: int, under: Under = None) -> Sets:
         """The simulator's draws, some of which may come from the ledger."""
         if isinstance(self.simulator, AbstractExternalSimulator):
-            return self.record.external(self.simulator, keys, thetas, n)
-        return self.record.compiled(keys, thetas, self.simulator.simulate(keys, thetas, n))
+            return self.record.external(self.simulator, keys, thetas, n, under)
+        return self.record.compiled(keys, thetas, self.simulator.simulate(keys, thetas, n, under))

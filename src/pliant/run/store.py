@@ -153,8 +153,9 @@ class RunStore:
             plan = build(Plan, {**fields, "method": decode(data["method"], own=self._own)})
             check_seed("seed", plan.seed)
             stored = dict(data["problem"])
-        for part, digest in _fingerprint(problem).items():
-            if stored.get(part) != digest:
+        current = _fingerprint(problem)
+        for part in (*current, *stored):
+            if stored.get(part) != current.get(part):
                 raise ValueError(f"problem: the run in {self.folder} was made with another {part}.")
         self._check_state = functools.partial(
             check_state, method=plan.method, space=problem.prior.space
@@ -239,7 +240,17 @@ def check_begun(folder: Path) -> None:
 
 def _fingerprint(problem: Problem) -> dict[str, str]:
     """Digests of the parts of a problem, except for the simulator's code."""
-    parts = {"observed": problem.observed, "prior": problem.prior.space, "scale": problem.scale}
+    parts: dict[str, Any] = {
+        "observed": problem.observed,
+        "prior": problem.prior.space,
+        "scale": problem.scale,
+    }
+    if problem.conditions is not None:
+        parts["conditions"] = problem.conditions.values
+    if problem.seen is not None:
+        parts["missing"] = (problem.seen, problem.missing)
+    if problem.layout.names is not None:
+        parts["entries"] = (problem.layout.names, problem.layout.shapes)
     return {name: _digest(part) for name, part in parts.items()}
 
 

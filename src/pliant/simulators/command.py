@@ -9,7 +9,7 @@ from typing import Any, Literal
 import equinox as eqx
 from jaxtyping import PyTree
 
-from pliant.simulators.external import AbstractExternalSimulator
+from pliant.simulators.external import AbstractExternalSimulator, Setting
 from pliant.simulators.process import FORMATS, CommandCall, end_all, placeholders
 
 
@@ -25,6 +25,11 @@ def _read_command(command: Sequence[str | Path]) -> tuple[str, ...]:
         raise ValueError(f"command: cannot find an executable program {words[0]!r}.")
     rest = [str(Path(word).resolve()) if word and Path(word).exists() else word for word in words]
     return (str(Path(program).absolute()), *rest[1:])
+
+
+def _names(structure: Any, single: str) -> set[str]:
+    """The names of a dict's entries, or that of a single array."""
+    return {*structure} if isinstance(structure, dict) else {single}
 
 
 def _read_reader(read: Any) -> str | Callable[[Path], Any]:
@@ -44,8 +49,9 @@ class CommandSimulator(AbstractExternalSimulator):
 
     Each run starts without a shell in its own scratch folder, which is always removed. ``{name}``
     stands for a parameter (the entries of an array are separated by commas), ``{seed}`` for an
-    integer of 31 bits that differs between draws. The file ``parameters.json`` in the scratch
-    folder contains all of them.
+    integer of 31 bits that differs between draws. The entries of a condition stand there by their
+    names too, and one without a name as ``{condition}``. The file ``parameters.json`` in the
+    scratch folder contains all of them.
 
     A run fails if the program exits with a code other than zero, takes longer than ``timeout``, or
     writes output that cannot be read; the failure keeps the tail of its standard error.
@@ -62,6 +68,7 @@ class CommandSimulator(AbstractExternalSimulator):
         executor: Any ``concurrent.futures.Executor``, to run on other machines.
         on_failure: "count" counts and discards a draw that fails; "raise" raises.
         event: The shape of a draw; None for that of the observations.
+        setting: Filled in by ``Problem``.
     """
 
     command: tuple[str, ...] = eqx.field(static=True, converter=_read_command)
@@ -73,6 +80,7 @@ class CommandSimulator(AbstractExternalSimulator):
     executor: Executor | None = eqx.field(static=True, default=None, kw_only=True)
     on_failure: Literal["count", "raise"] = eqx.field(static=True, default="count", kw_only=True)
     event: tuple[int, ...] | None = eqx.field(static=True, default=None, kw_only=True)
+    setting: Setting = eqx.field(default=Setting(), kw_only=True, repr=False)
 
     @property
     def whole_sets(self) -> bool:
@@ -81,24 +89,33 @@ class CommandSimulator(AbstractExternalSimulator):
 
     def event_shape(self, theta: PyTree) -> tuple[int, ...]:
         """As given, or that of the observations; the placeholders of the command are checked."""
-        names = {*(theta if isinstance(theta, dict) else ["theta"])}
-        if "seed" in names:
+        names = _names(theta, "theta")
+        conditions = self.setting.conditions
+        own: set[str] = set() if conditions is None else _names(conditions, "condition")
+        for group, kind in ((names, "prior"), (own, "conditions")):
+            if "seed" in group:
+                raise ValueError(
+                    f"{kind}['seed']: {{seed}} in a command stands for the random seed of a draw. "
+                    "Choose another name."
+                )
+        if both := sorted(names & own):
             raise ValueError(
-                "prior['seed']: {seed} in a command stands for the random seed of a draw. Give "
-                "the parameter another name."
+                f"conditions[{both[0]!r}]: a parameter has the same name, so {{{both[0]}}} in a "
+                "command is ambiguous. Choose another name."
             )
-        names.add("seed")
+        names |= {"seed", *own}
         unknown = sorted(placeholders(self.command) - names)
         if unknown:
             raise ValueError(
-                f"command: {{{unknown[0]}}} is not a parameter; expected one of {sorted(names)}."
+                f"command: {{{unknown[0]}}} is neither a parameter nor a condition; expected one "
+                f"of {sorted(names)}."
             )
         return super().event_shape(theta)
 
     def call(self) -> CommandCall:
         """The command, and how its output is read."""
         assert self.event is not None
-        return CommandCall(self.command, self.read, self.timeout, self.event)
+        return CommandCall(self.command, self.read, self.timeout, self.event, self.layout)
 
     def own_pool(self, workers: int) -> tuple[Callable[[], Executor], Callable[[], Any]]:
         """Threads, as the programs are processes of their own."""

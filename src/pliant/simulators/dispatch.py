@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt
 
+from pliant.simulators.layout import Layout
 from pliant.simulators.pickling import pickled
 from pliant.simulators.worker import (
     CRASH,
@@ -56,6 +57,16 @@ class Request(NamedTuple):
     dtype: str
     whole_sets: bool
     """Whether one call makes all draws of a parameter."""
+    layout: Layout | None = None
+    """The structure of a draw; None for a single array."""
+    gaps: bool = False
+    """Whether NaN in a draw stands for a value that was not measured."""
+    under: Int[np.ndarray, "K n"] | None = None
+    """The number of each draw's condition."""
+    condition_names: tuple[str, ...] | None = None
+    """Of the conditions' entries; None if they are a single array."""
+    conditions: tuple[np.ndarray, ...] = ()
+    """Each entry ``(N, *shape)`` of the conditions; none if there are no conditions."""
 
     def piece(self, number: int, places: Int[np.ndarray, " D"]) -> Piece:
         """The draws at some places of the flattened table ``(K, n)``, which are in order."""
@@ -71,7 +82,16 @@ class Request(NamedTuple):
             event=self.event,
             dtype=self.dtype,
             whole_sets=self.whole_sets,
+            layout=self.layout,
+            gaps=self.gaps,
+            condition_names=self.condition_names,
+            conditions=self._conditions(places),
         )
+
+    def _conditions(self, places: Int[np.ndarray, " D"]) -> tuple[np.ndarray, ...]:
+        if self.under is None:
+            return ()
+        return tuple(entry[self.under.reshape(-1)[places]] for entry in self.conditions)
 
 
 class Pool(NamedTuple):

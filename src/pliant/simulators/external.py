@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Int, Key, PyTree
 
 from pliant._checks import check_instance, check_integer, check_real
-from pliant.simulators.base import AbstractSimulator, Sets
+from pliant.simulators.base import AbstractSimulator, Sets, Under
 from pliant.simulators.dispatch import (
     PROBES,
     DrawnAt,
@@ -23,10 +23,22 @@ from pliant.simulators.dispatch import (
     draw_pieces,
     worker_count,
 )
+from pliant.simulators.layout import Layout
 from pliant.simulators.worker import KINDS, OK, Call, Drawn
 
 MISSING = 255
 """The code of a draw that has not been made yet."""
+
+
+class Setting(eqx.Module):
+    """What a problem tells its simulator."""
+
+    layout: Layout = eqx.field(static=True, default=Layout(None, ((),)))
+    """The structure of a draw."""
+    conditions: Any = None
+    """Arrays ``(N, ...)``, or a dict of them; None for no conditions."""
+    gaps: bool = eqx.field(static=True, default=False)
+    """Whether NaN in a draw stands for a value that was not measured."""
 
 
 class SimulationError(ValueError):
@@ -45,6 +57,7 @@ class AbstractExternalSimulator(AbstractSimulator):
     timeout: eqx.AbstractVar[float | None]
     on_failure: eqx.AbstractVar[Literal["count", "raise"]]
     event: eqx.AbstractVar[tuple[int, ...] | None]
+    setting: eqx.AbstractVar[Setting]
 
     def __check_init__(self):
         if self.workers is not None:
@@ -81,9 +94,16 @@ class AbstractExternalSimulator(AbstractSimulator):
     def own_pool(self, workers: int) -> tuple[Callable[[], Executor], Callable[[], Any]]:
         """The simulator's own workers: a function for the executor, and one that stops them."""
 
-    def expecting(self, event: tuple[int, ...]) -> "AbstractExternalSimulator":
-        """The same simulator, with ``event`` as the shape of a draw unless it was given."""
-        return self if self.event is not None else dataclasses.replace(self, event=event)
+    def within(self, setting: Setting) -> "AbstractExternalSimulator":
+        """The same simulator in a problem, which tells the shape of a draw unless it was given."""
+        event = setting.layout.event if self.event is None else self.event
+        return dataclasses.replace(self, event=event, setting=setting)
+
+    @property
+    def layout(self) -> Layout | None:
+        """The structure of a draw; None for a single array."""
+        named = self.setting.layout.names is not None
+        return self.setting.layout if named else None
 
     def event_shape(self, theta: PyTree) -> tuple[int, ...]:
         """As given, or that of the observations; nothing is simulated."""
@@ -93,15 +113,19 @@ class AbstractExternalSimulator(AbstractSimulator):
             )
         return self.event
 
-    def simulate(self, keys: Key[Array, " K"], thetas: PyTree, n: int) -> Sets:
+    def simulate(self, keys: Key[Array, " K"], thetas: PyTree, n: int, under: Under = None) -> Sets:
         """Draw ``n`` observations for each parameter."""
-        table = Table(self.request(keys, thetas, n))
+        table = Table(self.request(keys, thetas, n, under))
         for places, drawn in self.draw(table.request, table.missing):
             table.fill(places, drawn)
         return table.sets()
 
-    def request(self, keys: Key[Array, " K"], thetas: PyTree, n: int) -> Request:
+    def request(
+        self, keys: Key[Array, " K"], thetas: PyTree, n: int, under: Under = None
+    ) -> Request:
         """The same request in NumPy."""
+        given = self.setting.conditions
+        named_conditions = isinstance(given, dict)
         words = np.asarray(jax.random.key_data(keys), np.uint32).reshape(len(keys), -1)
         named = isinstance(thetas, dict)
         entries = thetas.values() if named else [thetas]
@@ -113,6 +137,11 @@ class AbstractExternalSimulator(AbstractSimulator):
             event=self.event_shape(thetas),
             dtype=str(jnp.zeros(0).dtype),
             whole_sets=self.whole_sets,
+            layout=self.layout,
+            gaps=self.setting.gaps,
+            under=None if under is None else np.asarray(under),
+            condition_names=tuple(given) if named_conditions else None,
+            conditions=tuple(given.values()) if named_conditions else (given,),
         )
 
     def draw(self, request: Request, wanted: Bool[np.ndarray, "K n"]) -> Iterator[DrawnAt]:

@@ -34,22 +34,25 @@ _owned = False  # whether this process is a worker that may end itself
 
 @dataclass
 class FunctionCall:
-    """Calls ``function(rng, theta)``, or ``function(rng, theta, n)`` for a set of n draws."""
+    """Calls ``function(rng, theta)``, with a condition if there are any.
+
+    A function of sets gets the number of draws, or their conditions.
+    """
 
     function: Callable[..., Any]
     timeout: float | None
 
-    def __call__(self, words: UInt[np.ndarray, "4"], theta: Any, *n: int) -> Any:
+    def __call__(self, words: UInt[np.ndarray, "4"], theta: Any, *more: Any) -> Any:
         """A draw, or a set, from 256 random bits."""
         rng = Generator(PCG64(_Words(words)))  # pyright: ignore[reportArgumentType]
         if self.timeout is None:
-            return self.function(rng, theta, *n)
+            return self.function(rng, theta, *more)
         if threading.current_thread() is not threading.main_thread():
-            return _in_thread(lambda: self.function(rng, theta, *n), self.timeout)
+            return _in_thread(lambda: self.function(rng, theta, *more), self.timeout)
         began = time.monotonic()
         try:
             with _alarm(self.timeout):
-                return self.function(rng, theta, *n)
+                return self.function(rng, theta, *more)
         finally:  # the function may have caught the error, or replaced the alarm
             late = time.monotonic() - began > self.timeout
             if late and not isinstance(sys.exception(), KeyboardInterrupt | OutOfTimeError):

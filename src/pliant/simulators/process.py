@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pliant.simulators import reaper
+from pliant.simulators.layout import Layout
 from pliant.simulators.worker import OutOfTimeError
 
 if TYPE_CHECKING:
@@ -45,16 +46,20 @@ class CommandCall:
         read: A format of standard output, a file name, or a function of the scratch folder.
         timeout: Seconds after which all processes of the run are killed; None for no limit.
         event: The shape of a draw, which CSV does not contain.
+        layout: The structure of a draw, if it is a dict of arrays.
     """
 
     command: tuple[str, ...]
     read: str | Callable[[Path], Any]
     timeout: float | None
     event: tuple[int, ...]
+    layout: Layout | None = None
 
-    def __call__(self, words: UInt[np.ndarray, "4"], theta: Any) -> np.ndarray:
+    def __call__(self, words: UInt[np.ndarray, "4"], theta: Any, *condition: Any) -> Any:
         """One draw; its seed is a number of 31 bits."""
         named = dict(theta) if isinstance(theta, Mapping) else {"theta": theta}
+        for given in condition:
+            named |= given if isinstance(given, Mapping) else {"condition": given}
         values = {name: np.asarray(value).tolist() for name, value in named.items()}
         values["seed"] = int(words[0] >> np.uint64(33))
         folder = Path(tempfile.gettempdir(), f"pliant-{os.urandom(8).hex()}")
@@ -112,13 +117,18 @@ class CommandCall:
             ended = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
             raise CommandError(f"{Path(command[0]).name} {ended}{_stderr_tail(folder)}")
 
-    def _output(self, folder: Path) -> np.ndarray:
+    def _output(self, folder: Path) -> Any:
         try:
             if callable(self.read):
-                return np.asarray(self.read(folder))
-            if self.read in FORMATS:
-                return _parsed(folder / "stdout", self.read, self.event)
-            return _parsed(folder / self.read, self.read.rpartition(".")[2], self.event)
+                value = self.read(folder)
+            elif self.read in FORMATS:
+                value = _parsed(folder / "stdout", self.read, self.event)
+            else:
+                value = _parsed(folder / self.read, self.read.rpartition(".")[2], self.event)
+            if self.layout is None:
+                return np.asarray(value)
+            one = not isinstance(value, Mapping) and np.shape(value) == self.event
+            return self.layout.split(np.asarray(value)) if one else value
         except (OSError, ValueError, TypeError, EOFError) as error:
             what = "standard output" if self.read in FORMATS else self.read
             raise CommandError(
@@ -155,11 +165,14 @@ def _marks(folder: Path) -> str:
     return ":".join(filter(None, [os.environ.get(reaper.MARK), str(folder)]))
 
 
-def _parsed(path: Path, form: str, event: tuple[int, ...]) -> np.ndarray:
+def _parsed(path: Path, form: str, event: tuple[int, ...]) -> Any:
     if form == "npy":
         return np.load(path, allow_pickle=False)
     if form == "json":
-        return np.asarray(json.loads(path.read_text()), float)
+        value = json.loads(path.read_text())
+        if isinstance(value, dict):
+            return {name: np.asarray(entry, float) for name, entry in value.items()}
+        return np.asarray(value, float)
     numbers = np.array([float(cell) for cell in re.split(r"[,;\s]+", path.read_text()) if cell])
     return numbers.reshape(event) if numbers.size == math.prod(event) else numbers
 

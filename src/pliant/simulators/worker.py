@@ -1,4 +1,4 @@
-"""What a worker does: make the draws of one piece. It imports NumPy, but neither JAX nor Pliant."""
+"""What a worker does: make the draws of one piece. It imports NumPy, but not JAX."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+from pliant.simulators.layout import Layout, LayoutError
 
 if TYPE_CHECKING:  # it would take longer to import than the rest
     from jaxtyping import Float, Int, UInt
@@ -51,6 +53,14 @@ class Piece(NamedTuple):
     dtype: str
     whole_sets: bool
     """Whether one call makes all draws of a parameter."""
+    layout: Layout | None = None
+    """The structure of a draw; None for a single array."""
+    gaps: bool = False
+    """Whether NaN in a draw stands for a value that was not measured."""
+    condition_names: tuple[str, ...] | None = None
+    """Of the condition's entries; None if it is a single array."""
+    conditions: tuple[np.ndarray, ...] = ()
+    """Each entry ``(D, *shape)`` of the draws' conditions; none if there are no conditions."""
 
 
 class Drawn(NamedTuple):
@@ -66,7 +76,9 @@ class Drawn(NamedTuple):
 
 
 Call = Callable[..., Any]
-"""``call(words, theta)`` makes a draw from 4 random words; with a third argument n, a set of n."""
+"""``call(words, theta)`` makes a draw from 4 random words, ``call(words, theta, condition)`` one
+under a condition. A call for a set has the number of draws as its third argument, or their
+conditions."""
 
 
 class WorkerSetupError(Exception):
@@ -96,7 +108,8 @@ def make_piece(call: Call, piece: Piece) -> Drawn:
     with np.errstate(over="ignore", invalid="ignore"):
         make = _make_sets if piece.whole_sets else _make_draws
         make(call, words, piece, drawn)
-    bad = np.flatnonzero(~np.isfinite(x).reshape(size, -1).all(axis=1))
+    good = np.isfinite(x) | np.isnan(x) if piece.gaps else np.isfinite(x)
+    bad = np.flatnonzero(~good.reshape(size, -1).all(axis=1))
     if bad.size:
         drawn.code[bad] = KINDS.index(NOT_FINITE)
         shown = np.array2string(x[bad[0]], threshold=20)
@@ -114,7 +127,10 @@ def _make_draws(call: Call, words: np.ndarray, piece: Piece, drawn: Drawn) -> No
         now = clock()
         for row in range(start, stop):
             try:
-                value = call(words[row], theta.copy() if named else theta)
+                given = _condition(piece, row) if piece.conditions else ()
+                value = call(words[row], theta.copy() if named else theta, *given)
+                if piece.layout is not None:
+                    value = piece.layout.joined(value)
                 if not isinstance(value, np.ndarray | np.generic) or isinstance(
                     value, np.ma.MaskedArray
                 ):
@@ -137,7 +153,12 @@ def _make_sets(call: Call, words: np.ndarray, piece: Piece, drawn: Drawn) -> Non
         began = time.perf_counter()
         event = (stop - start, *piece.event)
         try:
-            value = _unmasked(call(words[start], theta_at(piece, index), stop - start))
+            rows = slice(start, stop)
+            given = _condition(piece, rows) if piece.conditions else (stop - start,)
+            value = call(words[start], theta_at(piece, index), *given)
+            if piece.layout is not None:
+                value = piece.layout.joined(value, lead=1)
+            value = _unmasked(value)
             if value.shape == event and value.dtype.kind in _REAL:
                 drawn.x[start:stop] = value
             else:
@@ -190,6 +211,13 @@ def theta_at(piece: Piece, index: int) -> Any:
     return entries[0] if piece.names is None else dict(zip(piece.names, entries, strict=True))
 
 
+def _condition(piece: Piece, rows: int | slice) -> tuple[Any]:
+    """The condition of a draw, or those of a set, as the last argument of a call."""
+    entries = [values[rows] for values in piece.conditions]
+    names = piece.condition_names
+    return (entries[0] if names is None else dict(zip(names, entries, strict=True)),)
+
+
 def _parameters(piece: Piece) -> Iterator[tuple[int, int, int]]:
     """Each parameter with its first row and the row after its last."""
     edges = np.flatnonzero(np.diff(piece.parameter)) + 1
@@ -232,6 +260,8 @@ def _told(error: BaseException) -> tuple[str, str]:
     """The kind of failure, the error message, and where it was raised."""
     if isinstance(error, OutOfTimeError):
         return TIMEOUT, str(error)
+    if isinstance(error, LayoutError):
+        return WRONG_SHAPE, str(error)
     text = _shown(error)
     frames = traceback.format_list(traceback.extract_tb(error.__traceback__)[2:])
     return EXCEPTION, f"{text}\n{''.join(frames)}"[:_TAIL].rstrip()

@@ -5,8 +5,9 @@ samples to compare with, and ``truth`` the true parameters.
 
 Read ``base`` (what a task offers), then the paper's five tasks ``gaussian_location``,
 ``gaussian_mixture``, ``slcp``, ``sir`` and ``furuta``, and the added ones ``two_moons`` and
-``lotka_volterra``, then how exact samples are drawn (``grid``, ``rejection``, ``annealing``) and
-stored (``cache``).
+``lotka_volterra``, ``regression`` and ``ddm`` (with conditions), ``ornstein_uhlenbeck`` (series)
+and ``blob`` (images), then how exact samples are drawn (``grid``, ``rejection``, ``annealing``)
+and stored (``cache``).
 """
 
 import difflib
@@ -25,6 +26,10 @@ _CLASSES = {
     "furuta": "FurutaTask",
     "two_moons": "TwoMoonsTask",
     "lotka_volterra": "LotkaVolterraTask",
+    "regression": "RegressionTask",
+    "ddm": "DriftDiffusionTask",
+    "ornstein_uhlenbeck": "OrnsteinUhlenbeckTask",
+    "blob": "BlobTask",
 }
 
 
@@ -39,7 +44,7 @@ def get(name: str, **options: Any) -> AbstractTask:
     Args:
         name: One of ``names()``.
         **options: The task's own: ``times`` and ``truncated`` of ``"sir"``, ``back_emf`` of
-            ``"furuta"``. The other tasks have none.
+            ``"furuta"``, ``points`` of ``"ornstein_uhlenbeck"``. The other tasks have none.
 
     Raises:
         ValueError: If there is no such task; the message lists all names and suggests the closest.

@@ -44,8 +44,8 @@ class AbstractTask(eqx.Module):
         """The prior, by name."""
 
     @abc.abstractmethod
-    def simulator(self, key: Key[Array, ""], theta: PyTree) -> Float[Array, "*event"]:
-        """One draw of the data."""
+    def simulator(self, key: Key[Array, ""], theta: PyTree) -> PyTree:
+        """One draw of the data. That of a task with conditions takes one of them, ``condition``."""
 
     @abc.abstractmethod
     def posterior_samples(self, observed: Any, *, seed: int = 0, n: int = 10_000) -> Samples:
@@ -55,6 +55,8 @@ class AbstractTask(eqx.Module):
             observed: ``(N, *event)``, as returned by ``observed(...)``, or any other observations.
             seed: The seed of the samples.
             n: The number of samples.
+
+        A task with conditions takes those of the observations as another argument, ``conditions``.
 
         Returns:
             Name to ``(n, *shape)`` in double precision.
@@ -79,17 +81,39 @@ class AbstractTask(eqx.Module):
         size = {"n_obs": int(n_obs), "seed": int(seed), "n": n}
         options = {name: as_json(getattr(self, name)) for name in option_names(type(self))}
         key = {"task": self.name, "version": self.reference_version, "options": options, **size}
-        compute = partial(self.posterior_samples, x, seed=seed, n=n)
-        samples = cached(key, np.asarray(x), compute)
+        conditions = self.conditions(n_obs, seed)
+        compute = partial(exact_samples, self, x, conditions, seed=seed, n=n)
+        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves((x, conditions))]
+        data = leaves[0] if len(leaves) == 1 else np.concatenate([a.ravel() for a in leaves])
+        samples = cached(key, data, compute)
         return {name: jnp.asarray(value, float) for name, value in samples.items()}
 
-    def observed(self, n_obs: int = 100, seed: int = 0) -> Float[Array, "N *event"]:
-        """``n_obs`` independent draws at the truth. A larger set starts with the smaller ones."""
+    def conditions(self, n_obs: int = 100, seed: int = 0) -> Any:
+        """What the observations are made under, ``(n_obs, ...)``; None if they are all alike."""
+        return None
+
+    def observed(self, n_obs: int = 100, seed: int = 0) -> Any:
+        """``n_obs`` independent draws at the truth. A larger set starts with the smaller ones.
+
+        Returns:
+            An array ``(N, *event)``, or a dict of such arrays, as the simulator does.
+        """
         n_obs = check_integer("n_obs", n_obs, at_least=1)
         seed = check_seed("seed", seed)
         key = jax.random.fold_in(jax.random.key(seed), _OBSERVATIONS)
-        blocks = [_draw_block(self, key, jnp.asarray(i)) for i in range(0, n_obs, _BLOCK)]
-        return jnp.asarray(np.concatenate(blocks)[:n_obs])
+        starts = range(0, n_obs, _BLOCK)
+        conditions = self.conditions(_BLOCK * len(starts), seed)
+        blocks = [
+            _draw_block(
+                self,
+                key,
+                jnp.asarray(start),
+                jax.tree.map(lambda leaf, i=start: jnp.asarray(leaf)[i : i + _BLOCK], conditions),
+            )
+            for start in starts
+        ]
+        whole = jax.tree.map(lambda *parts: np.concatenate(parts)[:n_obs], *blocks)
+        return jax.tree.map(jnp.asarray, whole)
 
     def problem(self, n_obs: int = 100, seed: int = 0) -> Problem:
         """The inference problem given ``observed(n_obs, seed)``."""
@@ -97,13 +121,30 @@ class AbstractTask(eqx.Module):
             prior=self.prior,
             simulator=self.simulator,
             observed=self.observed(n_obs, seed),
+            conditions=self.conditions(n_obs, seed),
             scale=self.scale,
         )
+
+
+def exact_samples(
+    task: AbstractTask, observed: Any, conditions: Any, *, seed: int, n: int
+) -> Samples:
+    """``task.posterior_samples`` given observations and their conditions, if there are any."""
+    given: dict[str, Any] = {} if conditions is None else {"conditions": conditions}
+    return task.posterior_samples(observed, **given, seed=seed, n=n)
 
 
 def option_names(kind: type[AbstractTask]) -> tuple[str, ...]:
     """The names of a task's options."""
     return tuple(field.name for field in dataclasses.fields(kind) if field.init)
+
+
+def read_conditions(conditions: Any, n_obs: int) -> Float[np.ndarray, " N"]:
+    """Check that there is one number for each observation, and convert them."""
+    c = np.asarray(conditions, dtype=np.float64)
+    if c.shape != (n_obs,) or not np.all(np.isfinite(c)):
+        raise ValueError(f"conditions: expected {n_obs} finite numbers, got the shape {c.shape}.")
+    return c
 
 
 def read_observed(observed: Any, event: tuple[int, ...]) -> Float[np.ndarray, "N *event"]:
@@ -115,13 +156,22 @@ def read_observed(observed: Any, event: tuple[int, ...]) -> Float[np.ndarray, "N
 
 
 @eqx.filter_jit
-def _draw_block(task: AbstractTask, key: Key[Array, ""], start: Array) -> Float[Array, "B *event"]:
+def _draw_block(
+    task: AbstractTask, key: Key[Array, ""], start: Array, conditions: PyTree
+) -> PyTree:
     """Draws ``start``, ``start + 1``, ... at the truth.
 
     Blocks of equal size compile once and round alike for all ``n_obs``.
     """
     keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(start + jnp.arange(_BLOCK))
-    return jax.vmap(lambda k: jnp.asarray(task.simulator(k, task.truth), float))(keys)
+
+    simulator: Any = task.simulator
+
+    def draw(key: Key[Array, ""], *condition: Any) -> PyTree:
+        x = simulator(key, task.truth, *condition)
+        return jax.tree.map(lambda leaf: jnp.asarray(leaf, float), x)
+
+    return jax.vmap(draw)(keys, *(() if conditions is None else (conditions,)))
 
 
 _BLOCK = 100

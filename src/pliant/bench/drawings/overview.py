@@ -172,9 +172,10 @@ def _measured(
     n_draws = max(problem.n_obs, discrepancy.min_draws)
     scale_key, key = jax.random.split(jax.random.key(_SEED))
     state, _ = discrepancy.init(scale_key, problem, n_draws)
-    x, ok = simulate_sets(key, problem, z, n_draws)
+    draws = simulate_sets(key, problem, z, n_draws)
+    x = np.asarray(draws.x)
     measure = eqx.filter_jit(state.discrepancy.measure)
-    distances, _ = measure(state.prepared, jnp.asarray(x), jnp.asarray(ok))
+    distances, _ = measure(state.prepared, jnp.asarray(x), jnp.asarray(draws.ok))
     return x.reshape(*x.shape[:2], -1), np.asarray(distances, float)
 
 
