@@ -33,11 +33,12 @@ def test_help_states_the_defaults_that_the_method_has():
     assert isinstance(paper := pliant.PLI.paper(10).schedule, pliant.TrustRegion)
     assert (usual.schedule.epsilon, paper.epsilon) == (1.0, 0.5)
     assert stated["--discrepancy"] == (
-        "with pli, likelihood-kl for observations of up to 30 numbers and ratio-kl for longer "
-        "ones; with others mmd"
+        "with pli likelihood-kl, of learned statistics if observations have more than 30 numbers; "
+        "with others mmd"
     )
     assert isinstance(usual.resolved(problem_of(10, 30)).discrepancy, pliant.LikelihoodKL)
-    assert isinstance(usual.resolved(problem_of(10, 31)).discrepancy, pliant.RatioKL)
+    longer: Any = usual.resolved(problem_of(10, 31)).discrepancy
+    assert longer.embedding == pliant.SeriesEmbedding()
     assert isinstance(method_of("pmc-abc").discrepancy, pliant.MMD)
     assert stated["--family"] == "spline-flow"
     assert isinstance(usual.family, pliant.SplineFlow)

@@ -79,9 +79,14 @@ def late(key, theta):
     return jnp.where(x[0] > 1, jnp.nan, x)
 
 
-def test_what_a_simulator_leaves_out_is_a_kind():
+@pytest.mark.parametrize("conditions", [None, np.array([0.0, 1.0, 2.0])], ids=["alike", "each"])
+def test_what_a_simulator_leaves_out_is_a_kind(conditions):
+    def simulator(key, theta, condition=0.0):
+        return late(key, {"mu": theta["mu"] + condition})
+
     observed = np.array([[0.5, 0.2], [np.nan, np.nan], [0.1, 3.0]])
-    problem = pliant.Problem(PRIOR, late, observed, missing="simulated")
+    options = {"missing": "simulated", "conditions": conditions}
+    problem = pliant.Problem(PRIOR, simulator, observed, **options)
     draws = simulate_sets(KEY, problem, Z, 5)
     assert np.all(draws.ok)
     assert 0.1 < np.mean(draws.seen) < 0.9
@@ -89,7 +94,10 @@ def test_what_a_simulator_leaves_out_is_a_kind():
     read = read_observed(reading, problem, KEY)
     assert read.kind[0] == read.kind[2] != read.kind[1]
     np.testing.assert_array_equal(read.seen, [[True] * 2, [False] * 2, [True] * 2])
-    assert read.own.shape[1] == 0
+    assert read.own.shape[1] == (conditions is not None)
+    simulated = reading.read(KEY, problem, draws)
+    whole = np.asarray(draws.seen).all(axis=-1)
+    assert set(np.unique(simulated.kind[whole])).isdisjoint(simulated.kind[~whole])
 
 
 def test_conditions_and_gaps_by_design_are_what_a_draw_was_made_under():

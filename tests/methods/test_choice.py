@@ -24,7 +24,8 @@ def problem(*event):
     [
         ((), pliant.LikelihoodKL, "LikelihoodKL: an observation has 1 number,"),
         ((5, 6), pliant.LikelihoodKL, "LikelihoodKL: an observation has 30 numbers,"),
-        ((31,), pliant.RatioKL, "RatioKL: an observation has 31 numbers,"),
+        ((31,), pliant.LikelihoodKL, "LikelihoodKL: an observation has 31 numbers,"),
+        ((2, 5, 4, 3), pliant.RatioKL, "RatioKL: an observation has 120 numbers,"),
     ],
 )
 def test_the_length_of_an_observation_decides(event, kind, said):
@@ -33,9 +34,20 @@ def test_the_length_of_an_observation_decides(event, kind, said):
     assert choice.reason.startswith(said)
 
 
-def test_long_observations_are_embedded():
-    discrepancy: Any = choose_discrepancy(problem(40)).discrepancy
-    assert discrepancy.embedding == pliant.Concatenation()
+@pytest.mark.parametrize(
+    ("event", "embedding"),
+    [
+        ((8,), None),
+        ((40,), pliant.SeriesEmbedding()),
+        ((100, 6), pliant.SeriesEmbedding()),
+        ((28, 28), pliant.ImageEmbedding()),
+        ((8, 8, 3), pliant.ImageEmbedding()),
+        ((2, 5, 4, 3), pliant.Concatenation()),
+    ],
+)
+def test_the_shape_of_long_observations_decides_how_they_are_embedded(event, embedding):
+    discrepancy: Any = choose_discrepancy(problem(*event)).discrepancy
+    assert discrepancy.embedding == embedding
 
 
 def test_pli_makes_the_choice_and_tells_it():

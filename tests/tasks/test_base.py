@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pliant import tasks
-from pliant.tasks.base import AbstractTask
+from pliant.tasks.base import AbstractTask, exact_samples
 
 EVENTS = {
     "gaussian_location": (10,),
@@ -16,9 +16,19 @@ EVENTS = {
     "furuta": (100, 6),
     "two_moons": (2,),
     "lotka_volterra": (20,),
+    "regression": (),
+    "ddm": (2,),
+    "ornstein_uhlenbeck": (50,),
+    "blob": (28, 28),
 }
-ADDED = {"two_moons", "lotka_volterra"}
+ADDED = {"two_moons", "lotka_volterra", "regression", "ddm", "ornstein_uhlenbeck", "blob"}
 WITH_REFERENCE = [name for name in EVENTS if name != "furuta"]
+
+
+def flat(observed):
+    """Observations of any structure as rows."""
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(observed)]
+    return np.concatenate([leaf.reshape(len(leaf), -1) for leaf in leaves], axis=1)
 
 
 def test_table_names_every_task():
@@ -44,10 +54,10 @@ def test_shapes_and_name(task):
     problem = task.problem(n_obs=3, seed=1)
     assert problem.n_obs == 3
     assert problem.event_shape == event
-    assert task.observed(3, 1).dtype == jnp.float32
+    assert all(leaf.dtype == jnp.float32 for leaf in jax.tree.leaves(task.observed(3, 1)))
     assert isinstance(task.summary, str)
     assert "\n" not in task.summary
-    np.testing.assert_array_equal(problem.observed, task.observed(3, 1))
+    np.testing.assert_array_equal(problem.observed.reshape(3, -1), flat(task.observed(3, 1)))
 
 
 def test_the_paper_s_tasks_are_in_their_own_units(task):
@@ -55,21 +65,22 @@ def test_the_paper_s_tasks_are_in_their_own_units(task):
 
 
 def test_observations_are_prefixes_and_follow_the_seed(task):
-    large = np.asarray(task.observed(250, 3))
+    large = flat(task.observed(250, 3))
     for n_obs in (1, 7, 100, 101):
-        np.testing.assert_array_equal(task.observed(n_obs, 3), large[:n_obs])
-    np.testing.assert_array_equal(task.observed(250, 3), large)
-    assert np.mean(np.asarray(task.observed(250, 4)) == large) < 0.7  # many counts of SIR are 0
-    assert len(np.unique(large.reshape(250, -1), axis=0)) > 240  # counts may agree by chance
+        np.testing.assert_array_equal(flat(task.observed(n_obs, 3)), large[:n_obs])
+    np.testing.assert_array_equal(flat(task.observed(250, 3)), large)
+    assert np.mean(flat(task.observed(250, 4)) == large) < 0.7  # many counts of SIR are 0
+    assert len(np.unique(large, axis=0)) > 240  # counts may agree by chance
 
 
 def test_observations_have_the_simulators_law(task):
     """Mean and variance of 4000 observations against a run's own draws at the truth."""
-    problem = task.problem(1)
+    problem = task.problem(4000)
     theta = jax.tree.map(lambda leaf: leaf[None], task.truth)
-    other, ok = problem.simulator.simulate(jax.random.key(5)[None], theta, 4000)
+    under = () if problem.is_uniform else (jnp.arange(4000)[None],)
+    other, ok = problem.simulator.simulate(jax.random.key(5)[None], theta, 4000, *under)
     assert np.all(ok)
-    x, y = np.asarray(task.observed(4000, 0), float), np.asarray(other[0], float)
+    x, y = flat(task.observed(4000, 0)).astype(float), np.asarray(other[0], float).reshape(4000, -1)
     error = np.sqrt((x.var(axis=0) + y.var(axis=0)) / 4000)
     # 5 standard errors; the Furuta pendulum has 600 entries
     assert np.all(np.abs(x.mean(axis=0) - y.mean(axis=0)) <= 5 * error + 1e-6)
@@ -106,7 +117,7 @@ def test_bad_requests_name_the_argument(task, arguments, error, match):
 @pytest.mark.parametrize("name", WITH_REFERENCE)
 def test_reference_has_the_form_of_posterior_samples(name):
     task = tasks.get(name)
-    for n_obs in (1, 1000):
+    for n_obs in (1, 100 if name == "ddm" else 1000):
         samples = task.reference(n_obs, seed=2, n=50)
         assert set(samples) == set(task.truth)
         for key, leaf in task.truth.items():
@@ -116,7 +127,8 @@ def test_reference_has_the_form_of_posterior_samples(name):
         again = task.reference(n_obs, seed=2, n=50)
         for key in samples:
             np.testing.assert_array_equal(samples[key], again[key])
-    fresh = task.posterior_samples(task.observed(n_obs, 2), seed=2, n=50)
+    given = task.observed(n_obs, 2), task.conditions(n_obs, 2)
+    fresh = exact_samples(task, *given, seed=2, n=50)
     for key in samples:
         np.testing.assert_array_equal(samples[key], fresh[key].astype(np.float32))
 

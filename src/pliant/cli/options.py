@@ -61,7 +61,7 @@ DISCREPANCY = _method(
     "NAME",
     f"The distance between sets of data: {listed(DISCREPANCIES)}. The last two are learned "
     "from the simulations, and only pli has them.",
-    "with pli, likelihood-kl for observations of up to 30 numbers and ratio-kl for longer ones; "
+    "with pli likelihood-kl, of learned statistics if observations have more than 30 numbers; "
     "with others mmd",
     callback=one_of("--discrepancy", DISCREPANCIES),
 )

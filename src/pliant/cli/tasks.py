@@ -10,15 +10,13 @@ from pliant.cli.report import console, print_table
 def print_tasks() -> None:
     """Print name, dimensions, kind of posterior and summary of each task."""
     with Console(stderr=True).status("loading"):
-        import jax
-
         from pliant import tasks
 
         rows = []
         for name in tasks.names():
             task = tasks.get(name)
             n_parameters = sum(math.prod(d.shape()) for d in task.prior.values())
-            shape = jax.eval_shape(task.simulator, jax.random.key(0), task.truth).shape
+            shape = task.problem(1).event_shape
             data = " x ".join(map(str, shape)) or "1"
             exact = "exact" if task.has_reference else "-"
             rows.append([name, str(n_parameters), data, exact, task.summary])

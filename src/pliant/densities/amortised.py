@@ -19,6 +19,8 @@ class AmortisedDensity(AbstractDensity):
     squash: Callable[[Array], Array]
     """Standardises observations for the network."""
     observed: Float[Array, "N *event"]
+    extras: Float[Array, "N e"] | None = None
+    """What belongs to each observation beside its own numbers: its condition and its gaps."""
 
     @property
     def dim(self) -> int:
@@ -39,7 +41,8 @@ class AmortisedDensity(AbstractDensity):
 
     def features(self, x: Float[Array, "N *event"]) -> Float[Array, "N d"]:
         """The standardised input of the embedding network."""
-        return self.squash(x.reshape(len(x), -1))
+        rows = x.reshape(len(x), -1)
+        return self.squash(rows if self.extras is None else jnp.append(rows, self.extras, axis=1))
 
 
 def _repeated(condition: Float[Array, " c"], n: int) -> Float[Array, "c n"]:

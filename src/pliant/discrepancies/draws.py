@@ -118,7 +118,7 @@ def one_hot(kind: Int[Array, " B"], n_kinds: int) -> Float[Array, "kinds B"]:
     return (jnp.arange(n_kinds)[:, None] == kind[None]).astype(float)
 
 
-def context(theta: Float[Array, "c #B"], own: Float[Array, "e B"]) -> Float[Array, "n B"]:
+def context(theta: Float[Array, "c #B"], own: Float[Array, "e B"]) -> Float[Array, "n #B"]:
     """What a density is conditioned on: a parameter, what a draw was made under, and products.
 
     An effect of a condition is often a parameter times the condition, as in a regression. With

@@ -60,7 +60,7 @@ class Reading(eqx.Module):
         parts = [np.zeros((*draws.ok.shape, 0), np.float32)]
         if problem.conditions is not None:
             parts.append(problem.conditions.rows[np.asarray(draws.under)])
-        if seen is not None and not problem.is_uniform:
+        if seen is not None and problem.missing is True:
             parts.append(seen[..., problem.gappy].astype(np.float32))
         return np.concatenate(parts, axis=-1)
 

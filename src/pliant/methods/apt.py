@@ -184,7 +184,13 @@ class APT(AbstractMethod):
             depth=self.depth,
         )
         network = self.embedding.build(network_key, observed.shape)
-        return AmortisedDensity(flow=flow, network=network, squash=squash, observed=own)
+        return AmortisedDensity(
+            flow=flow,
+            network=network,
+            squash=squash,
+            observed=problem.observed,
+            extras=own[:, -problem.extras :] if problem.extras else None,
+        )
 
     def _data(
         self, rounds: tuple["Pairs", ...], squash: Callable[[Array], Array]

@@ -75,12 +75,12 @@ def simulate_chunks(
         thetas = constrain_all(problem.prior.space, z[rows])
         count = min(size, n - start)
         own = None if under is None else under[rows]
-        given = None if problem.conditions is None else own
+        given = () if own is None or problem.conditions is None else (own,)
         if problem.simulator.compiled or count == size:
-            x, ok = problem.simulator.simulate(keys[rows], thetas, n_draws, given)
+            x, ok = problem.simulator.simulate(keys[rows], thetas, n_draws, *given)
         else:  # no draw of a slow simulator is wasted on padding
             new = jax.tree.map(lambda leaf, m=count: leaf[:m], (thetas, given))
-            x, ok = problem.simulator.simulate(keys[rows[:count]], new[0], n_draws, new[1])
+            x, ok = problem.simulator.simulate(keys[rows[:count]], new[0], n_draws, *new[1])
             x, ok = (
                 jnp.concatenate([a, jnp.repeat(a[-1:], size - count, axis=0)]) for a in (x, ok)
             )
@@ -112,7 +112,8 @@ def _with_gaps(problem: Problem, x: Array, ok: Array, under: Array | None) -> Dr
     """Draws that lack what the observations lack, or what the simulator left out."""
     if problem.seen is None:
         return Draws(x, ok, under)
-    seen = ~jnp.isnan(x) if under is None else jnp.asarray(problem.seen)[under]
+    by_simulator = problem.missing == "simulated"
+    seen = ~jnp.isnan(x) if by_simulator else jnp.asarray(problem.seen)[under]
     filled = jnp.where(seen, x, jnp.asarray(problem.filler))
     return Draws(filled, ok, under, seen)
 

@@ -83,7 +83,7 @@ CLASSES: dict[str, Any] = {
         *(embeddings.Concatenation, embeddings.ConcatenationNetwork),
         *(embeddings.DeepSet, embeddings.DeepSetNetwork, eqx.nn.MLP, eqx.nn.Linear),
         *(convolutions.SeriesEmbedding, convolutions.ImageEmbedding),
-        convolutions.ConvolutionalNetwork,
+        *(convolutions.ModuleEmbedding, convolutions.ConvolutionalNetwork),
         # parameters
         *(space.Space, scale.Squash, scale.Standardise, posterior.Posterior, failures.Failure),
     )

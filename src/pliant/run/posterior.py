@@ -73,6 +73,8 @@ class Posterior(eqx.Module):
     def given(self, observed: Any) -> "Posterior":
         """The posterior given other observations of the same shape, without new training.
 
+        They are taken to be made under the same conditions, with the same gaps.
+
         Raises:
             TypeError: If the method learned the posterior of its own observations only.
             ValueError: If ``observed`` has another shape or is not finite.

@@ -149,4 +149,5 @@ class RecordedSimulator(AbstractSimulator):
         """The simulator's draws, some of which may come from the ledger."""
         if isinstance(self.simulator, AbstractExternalSimulator):
             return self.record.external(self.simulator, keys, thetas, n, under)
-        return self.record.compiled(keys, thetas, self.simulator.simulate(keys, thetas, n, under))
+        given = () if under is None else (under,)
+        return self.record.compiled(keys, thetas, self.simulator.simulate(keys, thetas, n, *given))

@@ -60,6 +60,7 @@ class AbstractExternalSimulator(AbstractSimulator):
     setting: eqx.AbstractVar[Setting]
 
     def __check_init__(self):
+        check_instance("setting", self.setting, Setting, "that of a Problem")
         if self.workers is not None:
             check_integer("workers", self.workers, at_least=1)
         if self.executor is not None:

@@ -1,6 +1,7 @@
 """Drift diffusion: a decision and how long it took, for stimuli of several strengths."""
 
 import math
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -77,6 +78,10 @@ class DriftDiffusionTask(AbstractTask):
 
         The likelihood is computed in double precision.
         """
+        if not isinstance(observed, Mapping) or set(observed) != {"choice", "rt"}:
+            raise ValueError(
+                "observed: expected a dict with 'choice' and 'rt', each of shape (N,)."
+            )
         choice, rt = (read_observed(observed[name], ()) for name in ("choice", "rt"))
         stimulus = read_conditions(conditions, len(rt))
         n = check_integer("n", n, at_least=1)

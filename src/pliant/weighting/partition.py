@@ -102,6 +102,11 @@ class PartitionFunction(eqx.Module):
             raise ValueError(
                 "partition: a learned likelihood is normalised; leave the partition function out."
             )
+        if problem.extras:
+            raise ValueError(
+                "partition: Z(theta) is an integral over sets of observations that are alike. "
+                "Leave it out for observations with conditions or gaps."
+            )
         if self.exponent == "appendix" and not isinstance(kernel, ExponentialKernel):
             raise ValueError(
                 'exponent: "appendix" is exp(-D / beta), so it needs pliant.ExponentialKernel(), '

@@ -30,6 +30,7 @@ from pliant.methods.pli import PLI
 from pliant.plots.density import Limits
 from pliant.plots.regions import axis_limits, draw_regions
 from pliant.plots.style import BLACK, GREY, bare, new_figure, short_ticks, tint
+from pliant.problem.points import points
 from pliant.problem.problem import Problem
 from pliant.problem.samples import as_row, as_table, named
 from pliant.problem.sets import simulate_sets
@@ -175,7 +176,8 @@ def _measured(
     draws = simulate_sets(key, problem, z, n_draws)
     x = np.asarray(draws.x)
     measure = eqx.filter_jit(state.discrepancy.measure)
-    distances, _ = measure(state.prepared, jnp.asarray(x), jnp.asarray(draws.ok))
+    sets = points(problem, draws.x, draws.under, draws.seen)
+    distances, _ = measure(state.prepared, sets, jnp.asarray(draws.ok))
     return x.reshape(*x.shape[:2], -1), np.asarray(distances, float)
 
 
