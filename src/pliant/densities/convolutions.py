@@ -130,8 +130,9 @@ class ModuleEmbedding(AbstractEmbedding):
 class ConvolutionalNetwork(eqx.Module):
     """Layers of convolutions, their averages and last values, and a perceptron of these."""
 
-    kernels: tuple[Float[Array, "*reach inputs outputs"], ...]
-    biases: tuple[Float[Array, " outputs"], ...]
+    kernels: tuple[Float[Array, "..."], ...]
+    """Of each layer: ``(*reach, inputs, outputs)``."""
+    biases: tuple[Float[Array, " channels"], ...]
     whole: eqx.nn.MLP
 
     def __call__(self, x: Float[Array, "*places channels"]) -> Float[Array, " features"]:

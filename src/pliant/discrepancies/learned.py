@@ -252,8 +252,8 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
             The new ensemble, and columns of the round's row.
         """
         start_key, train_key = jax.random.split(key)
-        wanted, newest = self.networks if level == 1 else 1, memory.draws[0]
-        standardise = fit_standardise(newest.features)
+        wanted = self.networks if level == 1 else 1
+        standardise = fit_standardise(memory.draws[0].features)
         continued = last is not None and len(last.networks) == wanted
         effort = (_FINE if continued else FULL) if level == 1 else _ROUGH
         relevance = relevances(None if last is None else last.relevance, len(memory.draws))
@@ -266,9 +266,8 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
             summary, squash, row = self.summarised(jax.random.fold_in(key, 2), *given)
             keys = jax.random.split(start_key, wanted)
             networks = self._new_networks(keys, problem, memory, summary, last)
-        short, scale = memory, squash
-        if summary is not None:
-            short, scale = summary.shortened(memory), summary.scale
+        short = memory if summary is None else summary.shortened(memory)
+        scale = squash if summary is None else summary.scale
         whole = short.training_draws(relevance, scale, standardise, sizes)
         parts = range(wanted) if wanted > 1 else [-1]  # one network alone leaves nothing out
         data = [dataclasses.replace(whole, part=jnp.asarray(part)) for part in parts]

@@ -49,6 +49,9 @@ COLUMNS = {
     "level": Column("level", "share of the log-likelihood that the posterior contains", ".2f"),
     "sets": Column("sets", "simulated sets without a failed draw", ",d"),
     "logarithms": Column("logs", "features that the networks see as logarithms", "d"),
+    "unexplained": Column(
+        "unexplained", "share of the parameters' variance that learned statistics leave unexplained"
+    ),
     "networks": Column("networks", "networks that were trained and averaged", "d"),
     "net_steps": Column("net steps", "gradient steps of the networks", ",d"),
     "net_loss": Column("net loss", "minus the mean log density of held-out draws"),

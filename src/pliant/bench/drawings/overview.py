@@ -221,8 +221,8 @@ def _draw_sets(
     grid[0, 0].lines[0].set_color(BLACK)
     grid[0, 0].set_title(f"observed, N = {run.n_obs}", fontsize=7)
     panels = zip(grid.flat[1:], found, sets, _colours(len(found)), strict=False)
-    for number, (axes, example, points, colour) in enumerate(panels, 1):
-        axes.plot(*points.T, ".", color=colour, **size)
+    for number, (axes, example, drawn, colour) in enumerate(panels, 1):
+        axes.plot(*drawn.T, ".", color=colour, **size)
         title = f"({number}) {example.source}\nD = {example.distance:.2g}"
         axes.set_title(title, fontsize=7, color=colour)
     for axes in grid.flat[len(found) + 1 :]:
