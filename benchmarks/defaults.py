@@ -36,7 +36,7 @@ COLUMNS = (
 )
 HEAD = """# The default method against exact posteriors
 
-Written by `python benchmarks/defaults.py`: `pliant.infer(problem)` without any option. Means over
+Written by `python benchmarks/defaults.py`: `pliant.infer(problem)` without {without}. Means over
 the seeds; *worst* is the largest C2ST of a seed. C2ST of {samples} samples is 0.5 at best and 1 at
 worst; *floor* is that of two exact samples. *Off* is the largest distance of a mean from the exact
 one, in exact standard deviations, and *widths* are the standard deviations divided by the exact
@@ -51,26 +51,29 @@ def main():
     parser.add_argument("--problems", nargs="+", default=[*TASKS, *PROBLEMS])
     parser.add_argument("--n-obs", nargs="+", type=int, default=[1, 2, 10, 100, 1000])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--max-simulations", type=int)
     parser.add_argument("--table", type=Path, default=PLACE / "defaults.csv")
     arguments = parser.parse_args()
     rows = read(arguments.table)
     known = {(row["problem"], int(row["n_obs"]), int(row["seed"])) for row in rows}
     for case in itertools.product(arguments.problems, arguments.n_obs, arguments.seeds):
         if case not in known:
-            row = measured(*case)
+            row = measured(*case, arguments.max_simulations)
             print(*(f"{key}={value}" for key, value in row.items()), flush=True)
             append(arguments.table, row)
     rows = read(arguments.table)
-    arguments.table.with_suffix(".md").write_text(page(rows))
+    budget = arguments.max_simulations
+    without = "any option" if budget is None else f"options but max_simulations={budget:,}"
+    arguments.table.with_suffix(".md").write_text(page(rows, without))
 
 
-def measured(name, n_obs, seed):
+def measured(name, n_obs, seed, max_simulations=None):
     """One run and its scores."""
     problem, exact = problem_and_reference(name, n_obs, seed)
     before, start = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pliant.PliantWarning)  # the status is in the table
-        result = pliant.infer(problem, seed=seed, progress=False)
+        result = pliant.infer(problem, seed=seed, max_simulations=max_simulations, progress=False)
     seconds, after = time.monotonic() - start, resource.getrusage(resource.RUSAGE_SELF)
     reference = as_table(exact)[1]
     names = list(exact)
@@ -158,7 +161,7 @@ def append(path, row):
         writer.writerow(row)
 
 
-def page(rows):
+def page(rows, without="any option"):
     heads = ["problem", "N", "seeds", "converged", "C2ST", "worst", "floor", "off", "widths"]
     heads += ["modes", "simulations", "seconds"]
     lines = [heads, ["---"] * len(heads)]
@@ -168,7 +171,7 @@ def page(rows):
         mine = [r for r in rows if (r["problem"], int(r["n_obs"])) == (name, n_obs)]
         lines.append([name, str(n_obs), *cells(mine)])
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f"{HEAD.format(samples=SAMPLES)}{table}\n"
+    return f"{HEAD.format(samples=SAMPLES, without=without)}{table}\n"
 
 
 def cells(rows):

@@ -18,8 +18,11 @@ def points(
 ) -> Float[Array, "*lead_point"]:
     """What sets are made of when they are compared: a draw, its condition, and its gaps.
 
-    The distribution of all three together is what a parameter has to explain. Without
-    conditions and gaps, a point is the draw itself, in its own shape.
+    The distribution of all three together is what a parameter has to explain. Conditions are
+    three times as far apart as the numbers of a draw, so that a draw is compared with those under
+    a similar condition (MMD on a regression, N = 60: the slope is 0.3 exact deviations off, and
+    2.7 with conditions as near as numbers). Without conditions and gaps, a point is the draw
+    itself, in its own shape.
 
     Args:
         problem: With the conditions.
@@ -32,7 +35,7 @@ def points(
     lead = x.ndim - len(problem.event_shape)
     parts = [jnp.asarray(x).reshape(*x.shape[:lead], -1)]
     if problem.conditions is not None and under is not None:
-        parts.append(jnp.asarray(problem.conditions.rows)[under] / SPREADS)
+        parts.append(jnp.asarray(problem.conditions.rows)[under])
     if seen is not None:
         bits = np.asarray(seen).reshape(*x.shape[:lead], -1)[..., problem.gappy]
         parts.append(jnp.asarray(bits, parts[0].dtype) / SPREADS)
