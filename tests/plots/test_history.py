@@ -66,6 +66,12 @@ def test_negative_distances_are_on_an_axis_that_can_show_them():
     assert distance.get_ylim()[0] < -0.005
 
 
+def test_negative_distances_without_a_known_error_are_on_a_plain_axis():
+    """Five draws for each parameter are too few to tell their noise: it may be found to be zero."""
+    given = rows(3, distance_min=[0.1, 0.01, -0.005], distance_se=[0.0] * 3)
+    assert panels(plot_history(given))["distance_median"].get_yscale() == "linear"
+
+
 def test_rows_of_a_sampler_have_their_own_panels():
     """Without the columns of PLI, and with a tolerance below zero."""
     made = [

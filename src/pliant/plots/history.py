@@ -105,7 +105,7 @@ def _draw_distances(axes: Axes, rows: History, limit: float | None) -> None:
             axes.fill_between(x, median - error, median + error, linewidth=0, **band)
     if np.nanmin(lowest) > 0:
         _log_scale(axes)
-    elif _any(error):  # unbiased estimates of small distances scatter around zero
+    elif _any(error) and np.nanmedian(error) > 0:  # estimates of small distances scatter about 0
         axes.set_yscale("symlog", linthresh=float(np.nanmedian(error)))
 
 
