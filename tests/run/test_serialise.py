@@ -87,6 +87,11 @@ OPTIONS = {
     "ratio": lambda: pliant.PLI(discrepancy=pliant.RatioKL(embedding=pliant.Concatenation())),
     "series": lambda: pliant.PLI(discrepancy=pliant.LikelihoodKL(embedding=SERIES)),
     "images": lambda: pliant.PLI(discrepancy=pliant.RatioKL(embedding=pliant.ImageEmbedding())),
+    "module": lambda: pliant.PLI(
+        discrepancy=pliant.LikelihoodKL(
+            embedding=pliant.ModuleEmbedding(eqx.nn.Linear(40, 2, key=KEY), features=2)
+        )
+    ),
     "rejection": lambda: pliant.RejectionABC(kernel=pliant.GaussianKernel(), quantile=0.5),
     "smc": lambda: pliant.SMCABC(tolerance=0.5, kernel=pliant.EpanechnikovKernel()),
     "pmc": lambda: pliant.PMCABC(alpha=0.25, perturbation=None),

@@ -127,21 +127,29 @@ class ModuleEmbedding(AbstractEmbedding):
         return self.module
 
 
+class ConvolutionalLayer(eqx.Module):
+    """A convolution and a nonlinear function."""
+
+    kernel: Float[Array, "*reach inputs outputs"]
+    bias: Float[Array, " outputs"]
+
+    def __call__(self, x: Float[Array, "*places inputs"], stride: int) -> Array:
+        """The values at every place, or at every second one."""
+        x = _convolved(x, self.kernel, stride)
+        return jax.nn.silu(x + jnp.expand_dims(self.bias, range(x.ndim - 1)))
+
+
 class ConvolutionalNetwork(eqx.Module):
     """Layers of convolutions, their averages and last values, and a perceptron of these."""
 
-    kernels: tuple[Float[Array, "..."], ...]
-    """Of each layer: ``(*reach, inputs, outputs)``."""
-    biases: tuple[Float[Array, " channels"], ...]
+    layers: tuple[ConvolutionalLayer, ...]
     whole: eqx.nn.MLP
 
     def __call__(self, x: Float[Array, "*places channels"]) -> Float[Array, " features"]:
         """Embed one observation."""
         averages = []
-        for number, (kernel, bias) in enumerate(zip(self.kernels, self.biases, strict=True)):
-            stride = 1 if number == 0 and _is_short(x.shape[:-1]) else 2
-            x = _convolved(x, kernel, stride)
-            x = jax.nn.silu(x + jnp.expand_dims(bias, range(x.ndim - 1)))
+        for number, layer in enumerate(self.layers):
+            x = layer(x, 1 if number == 0 and _is_short(x.shape[:-1]) else 2)
             averages.append(jnp.mean(x, axis=range(x.ndim - 1)))
         return self.whole(jnp.concatenate([*averages, x.ravel()]))
 
@@ -168,20 +176,20 @@ def _network(
 ) -> ConvolutionalNetwork:
     *places, inputs = shape
     axes, rng = len(places), generator(key)
-    kernels, biases, total = [], [], 0
+    layers, total = [], 0
     while True:
         reach = (_REACH[axes],) * axes
         fan_in = math.prod(reach) * inputs
-        kernels.append(uniform_weights(rng, (*reach, inputs, kind.channels), fan_in))
-        biases.append(jnp.zeros(kind.channels))
+        kernel = uniform_weights(rng, (*reach, inputs, kind.channels), fan_in)
+        layers.append(ConvolutionalLayer(kernel, jnp.zeros(kind.channels)))
         inputs, total = kind.channels, total + kind.channels
-        if len(kernels) > 1 or not _is_short(places):
+        if len(layers) > 1 or not _is_short(places):
             places = [-(-place // 2) for place in places]
         if max(places) <= _SMALL:
             break
     total += math.prod(places) * kind.channels
     whole = perceptron(jax.random.fold_in(key, 1), total, kind.features, kind.width, 2)
-    return ConvolutionalNetwork(tuple(kernels), tuple(biases), whole)
+    return ConvolutionalNetwork(tuple(layers), whole)
 
 
 def _is_short(places: Any) -> bool:

@@ -84,6 +84,7 @@ CLASSES: dict[str, Any] = {
         *(embeddings.DeepSet, embeddings.DeepSetNetwork, eqx.nn.MLP, eqx.nn.Linear),
         *(convolutions.SeriesEmbedding, convolutions.ImageEmbedding),
         *(convolutions.ModuleEmbedding, convolutions.ConvolutionalNetwork),
+        convolutions.ConvolutionalLayer,
         # parameters
         *(space.Space, scale.Squash, scale.Standardise, posterior.Posterior, failures.Failure),
     )
