@@ -2,6 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
+import pytest
 
 import pliant
 from pliant.problem.points import observed_points, points, with_extras
@@ -37,3 +38,19 @@ def test_a_point_has_its_condition_and_its_gaps():
     np.testing.assert_allclose(draws.x[0], [[mu, mu], [mu + 1, 4], [mu + 2, mu + 2]])
     same = points(problem, draws.x, draws.under, draws.seen)
     np.testing.assert_allclose(same[..., 2:], np.stack([found[:, 2:]] * 2), rtol=1e-6)
+
+
+def test_a_simulator_that_leaves_numbers_out_by_itself_is_noticed():
+    """Its draws would be dropped as failures, and the posterior would be biased."""
+
+    def late(key, theta):
+        x = theta["mu"] + jax.random.normal(key, (2,))
+        return jnp.where(x > 1, jnp.nan, x)
+
+    observed = np.array([[0.1, np.nan], [0.3, 0.2]])
+    problem = pliant.Problem(PRIOR, late, observed, missing=True)
+    with pytest.warns(UserWarning, match='say missing="simulated"'):
+        simulate_sets(jax.random.key(0), problem, jnp.zeros((5, 1)), 20)
+    said = pliant.Problem(PRIOR, late, observed, missing="simulated")
+    draws = simulate_sets(jax.random.key(0), said, jnp.zeros((5, 1)), 20)
+    assert np.all(draws.ok)

@@ -20,6 +20,7 @@ from pliant.problem.space import constrain_all
 _DRAW_BYTES, _NUMBER_BYTES = 80, 16  # measured peaks of a chunk: per draw, and per number of it
 _FLOAT_BYTES = 4
 _PARTICLE_BYTES, _ENTRY_BYTES = 320, 48  # measured peaks of SMCABC: a particle, an entry of it
+_FAILED = 0.01  # share of failed draws that is worth a word
 _ENOUGH = 20  # parameters whose draws do not coincide by chance
 _CHUNK_NUMBERS = 2**23  # simulated numbers held at a time: 32 MiB
 
@@ -86,6 +87,8 @@ def simulate_chunks(
             )
         if start == 0 and problem.conditions is None:
             _check_noise(np.asarray(x)[:count], np.asarray(ok)[:count])
+        if start == 0 and problem.missing is True:
+            _check_left_out(np.asarray(ok)[:count])
         yield Chunk(start, count, _with_gaps(problem, x, ok, own))
 
 
@@ -238,6 +241,18 @@ def _check_noise(x: Float[np.ndarray, "K M *event"], ok: Bool[np.ndarray, "K M"]
             f"simulator: all {ok.shape[1]} draws of each of {len(x)} parameters are equal. A "
             "simulator that uses its key (or rng, or seed) draws different observations. If yours "
             "is deterministic, add the noise of the measurement to it.",
+            stacklevel=3,
+        )
+
+
+def _check_left_out(ok: Bool[np.ndarray, "K M"]) -> None:
+    """Warn if draws fail where gaps are by design: a simulator may leave numbers out itself."""
+    failed = 1 - float(ok.mean())
+    if failed > _FAILED:
+        warnings.warn(
+            f"missing: {failed:.0%} of the draws are not finite, count as failed and are left out. "
+            "If the simulator itself returns NaN for what was not measured, as after a deadline, "
+            'say missing="simulated".',
             stacklevel=3,
         )
 
