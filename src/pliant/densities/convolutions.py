@@ -157,8 +157,8 @@ class ConvolutionalNetwork(eqx.Module):
 def _convolved(x: Array, kernel: Array, stride: int) -> Array:
     """A convolution as one product of neighbourhoods and kernel.
 
-    A gradient step of XLA's own convolution takes 12 (series) to 60 times (images) as long on a
-    CPU.
+    A gradient step of XLA's own convolution takes five (series of 50 points) to seven times
+    (images of 28 x 28) as long on a CPU.
     """
     *reach, inputs, outputs = kernel.shape
     padded = jnp.pad(x, [((n - 1) // 2, n // 2) for n in reach] + [(0, 0)])
