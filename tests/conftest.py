@@ -3,8 +3,9 @@
 The annotations of the package are checked by beartype and jaxtyping (``pyproject.toml``).
 """
 
+import gc
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import jax
@@ -17,6 +18,19 @@ os.environ["PLIANT_CACHE"] = str(_CACHE / "pliant")  # not the user's, also in o
 jax.config.update("jax_compilation_cache_dir", str(_CACHE / "compiled"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 jax.config.update("jax_numpy_rank_promotion", "raise")  # also in fixtures
+
+
+_MAPPINGS = Path("/proc/self/maps")
+_MOST_MAPPINGS = 20_000  # of the 65,530 that Linux allows a process; each function takes several
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_mappings() -> Iterator[None]:
+    """Drop compiled functions before there are too many: with more, XLA ends the process."""
+    yield
+    if _MAPPINGS.exists() and _MAPPINGS.read_bytes().count(b"\n") > _MOST_MAPPINGS:
+        jax.clear_caches()
+        gc.collect()
 
 
 @pytest.hookimpl(wrapper=True)
