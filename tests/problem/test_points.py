@@ -54,3 +54,18 @@ def test_a_simulator_that_leaves_numbers_out_by_itself_is_noticed():
     said = pliant.Problem(PRIOR, late, observed, missing="simulated")
     draws = simulate_sets(jax.random.key(0), said, jnp.zeros((5, 1)), 20)
     assert np.all(draws.ok)
+
+
+def test_what_only_the_simulator_leaves_out_is_seen_too():
+    """No observation is late, and that itself tells of the parameters."""
+
+    def late(key, theta):
+        x = theta["mu"] + jax.random.normal(key)
+        return jnp.where(x > 0, jnp.nan, x)
+
+    problem = pliant.Problem(PRIOR, late, np.array([-0.1, -0.3]), missing="simulated")
+    np.testing.assert_allclose(observed_points(problem)[:, 1] * 3, 1)
+    draws = simulate_sets(jax.random.key(0), problem, jnp.zeros((3, 1)), 20)
+    bits = points(problem, draws.x, draws.under, draws.seen)[..., 1]
+    np.testing.assert_allclose(bits * 3, draws.seen)
+    assert 0 < draws.seen.mean() < 1

@@ -96,9 +96,7 @@ def fit_reading(problem: Problem, draws: Draws, *, by_kind: bool) -> Reading:
     left_out = seen is not None and problem.missing == "simulated"
     categories, patterns = np.zeros(0, int), None
     if by_kind:
-        few = [len(np.unique(both[:1000, j])) <= _MOST_LEVELS for j in range(both.shape[1])]
-        few = [ok and len(np.unique(both[:, j])) <= _MOST_LEVELS for j, ok in enumerate(few)]
-        categories = np.flatnonzero(whole & few)
+        categories = np.flatnonzero(whole & [_has_few_levels(column) for column in both.T])
         patterns = np.unique(_patterns(problem, both, seen, categories), axis=0)
         if len(patterns) >= _MOST_KINDS:
             categories = np.zeros(0, int)
@@ -112,6 +110,11 @@ def fit_reading(problem: Problem, draws: Draws, *, by_kind: bool) -> Reading:
             patterns = None
     numbers = np.setdiff1d(np.arange(both.shape[1]), categories)
     return Reading(numbers, whole[numbers], categories, patterns)
+
+
+def _has_few_levels(x: Float[np.ndarray, " S"]) -> bool:
+    """Whether a feature can be a category; most others show in a thousand values."""
+    return all(len(np.unique(part)) <= _MOST_LEVELS for part in (x[:1000], x))
 
 
 def _whole(x: Float[np.ndarray, "S d"], seen: Bool[np.ndarray, "S d"]) -> Bool[np.ndarray, " d"]:

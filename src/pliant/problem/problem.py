@@ -96,9 +96,14 @@ class Problem(eqx.Module):
 
     @property
     def gappy(self) -> Int[np.ndarray, " g"]:
-        """The features, of a flattened observation, that were not always measured."""
+        """The features, of a flattened observation, that are not always measured.
+
+        A simulator may leave out what no observation lacks.
+        """
         if self.seen is None:
             return np.zeros(0, int)
+        if self.missing == "simulated":
+            return np.arange(self.seen[0].size)
         return np.flatnonzero(~self.seen.reshape(self.n_obs, -1).all(axis=0))
 
     @property
