@@ -65,7 +65,7 @@ def read_observations(observed: Any, missing: Any) -> Observations:
     _check_finite(single, np.isinf(single))
     seen = ~np.isnan(single)
     _check_gaps(seen, by_design=missing is True)
-    array = np.where(seen, array, _means(array, seen))
+    array = np.where(seen, array, means_of_seen(array, seen))
     _check_range(array)
     return Observations(jnp.asarray(array.astype(np.float32)), seen, layout)
 
@@ -158,10 +158,10 @@ def _check_gaps(seen: Bool[np.ndarray, "N *event"], *, by_design: bool) -> None:
         )
 
 
-def _means(array: np.ndarray, seen: np.ndarray) -> np.ndarray:
+def means_of_seen(array: np.ndarray, seen: np.ndarray) -> np.ndarray:
     """The mean of each feature's measured values, or zero."""
     total = np.sum(np.where(seen, array, 0.0), axis=0)
-    return total / np.maximum(seen.sum(axis=0), 1)
+    return np.asarray(total / np.maximum(seen.sum(axis=0), 1))
 
 
 def _padded(observed: Any) -> Any:

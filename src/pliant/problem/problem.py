@@ -11,7 +11,13 @@ from jaxtyping import Array, Bool, Float, Int
 from numpyro.distributions import Distribution
 
 from pliant._checks import check_numbers, shape_text
-from pliant.problem.observations import Conditions, Missing, read_conditions, read_observations
+from pliant.problem.observations import (
+    Conditions,
+    Missing,
+    means_of_seen,
+    read_conditions,
+    read_observations,
+)
 from pliant.problem.prior import Prior, read_prior
 from pliant.simulators.base import AbstractSimulator
 from pliant.simulators.external import AbstractExternalSimulator, Setting
@@ -110,8 +116,7 @@ class Problem(eqx.Module):
     def filler(self) -> Float[np.ndarray, "*event"]:
         """What stands in for numbers that were not measured: the mean of the others."""
         assert self.seen is not None
-        x, n_seen = np.asarray(self.observed), self.seen.sum(axis=0)
-        return np.where(self.seen, x, 0.0).sum(axis=0) / np.maximum(n_seen, 1)
+        return means_of_seen(np.asarray(self.observed), self.seen)
 
     @property
     def extras(self) -> int:
