@@ -15,7 +15,7 @@ from pliant._deadline import DeadlineError, check_time, time_limit
 from pliant.densities.gaussian import Gaussian
 from pliant.densities.training import Training, train
 from pliant.discrepancies.ensemble import in_threads
-from pliant.problem.sets import simulate_sets
+from pliant.problem.sets import observed_draws, simulate_sets
 
 PROBLEM = pliant.Problem(
     {"mu": dist.Normal(0, 1)},
@@ -57,7 +57,7 @@ def test_simulation_training_and_evaluation_look_at_the_clock():
     works = [
         lambda: simulate_sets(jax.random.key(2), PROBLEM, z, 2),
         lambda: train(jax.random.key(3), density, None, squared, None, Training(steps=2, every=1)),
-        lambda: ensemble.log_values(PROBLEM, z, np.arange(1)),
+        lambda: ensemble.log_values(PROBLEM, observed_draws(PROBLEM), z, np.arange(1)),
     ]
     for work in works:
         work()

@@ -13,6 +13,8 @@ from .densities.gaussian import Gaussian as Gaussian
 from .densities.mixture import GaussianMixture as GaussianMixture
 from .densities.spline_flow import SplineFlow as SplineFlow
 from .densities.training import Training as Training
+from .diagnosis.diagnose import diagnose as diagnose
+from .diagnosis.diagnosis import Diagnosis as Diagnosis
 from .discrepancies.base import AbstractDiscrepancy as AbstractDiscrepancy
 from .discrepancies.energy import Energy as Energy
 from .discrepancies.euclidean import Euclidean as Euclidean

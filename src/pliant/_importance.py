@@ -69,14 +69,14 @@ def smooth_weights(
         return log_w, -np.inf
     if np.sum(above > 0) < _FEWEST:
         return log_w, np.inf
-    shape, scale = _fit_tail(above[above > 0])
+    shape, scale = fit_tail(above[above > 0])
     place = (np.arange(n_tail) + 0.5) / n_tail
     smoothed = log_w.copy()
     smoothed[tail] = np.minimum(np.log(np.exp(cutoff) + _quantile(place, shape, scale)), 0.0)
     return smoothed, shape
 
 
-def _fit_tail(x: Float[np.ndarray, " n"]) -> tuple[float, float]:
+def fit_tail(x: Float[np.ndarray, " n"]) -> tuple[float, float]:
     """Shape k and scale of a generalised Pareto, for sorted x > 0 (Zhang and Stephens 2009).
 
     The mean of the profile posterior over a grid of ``b = -k / scale``, the shape then drawn

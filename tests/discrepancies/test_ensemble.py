@@ -17,6 +17,7 @@ from pliant.discrepancies.ensemble import (
 )
 from pliant.discrepancies.reading import Reading
 from pliant.problem.scale import Squash, Standardise, parameter_features
+from pliant.problem.sets import observed_draws
 
 PROBLEM = pliant.Problem(
     {"mu": dist.Normal(0, 2)},
@@ -65,7 +66,7 @@ def test_values_of_all_pairs_are_those_of_a_loop(counts):
     """Counts are averaged over their cell: where a network is constant, that changes nothing."""
     given = ensemble(counts=counts)
     some = np.array([2, 0])
-    found = given.log_values(PROBLEM, Z, some)
+    found = given.log_values(PROBLEM, observed_draws(PROBLEM), Z, some)
     features = np.asarray(parameter_features(PROBLEM, given.theta_squash, Z), np.float64)
     conditions = (features - np.asarray(given.standardise.centre)) / [0.5, 2.0]
     assert found.shape == (2, 5, 7)

@@ -18,6 +18,7 @@ from numpyro.distributions import constraints
 
 import pliant
 from pliant._files import write_arrays
+from pliant.densities.affine import AffineDensity
 from pliant.densities.amortised import AmortisedDensity
 from pliant.densities.conditional_flow import ConditionalFlow
 from pliant.densities.coupling import CouplingFlow
@@ -30,6 +31,7 @@ from pliant.discrepancies.approach import Approach
 from pliant.discrepancies.draws import RoundDraws, Widths
 from pliant.discrepancies.ensemble import Ensemble
 from pliant.discrepancies.learned import LearnedState
+from pliant.discrepancies.likelihood import learned_likelihood
 from pliant.discrepancies.measured import MeasuredState
 from pliant.discrepancies.memory import Memory
 from pliant.discrepancies.mmd import MMD
@@ -189,6 +191,7 @@ VALUES = {
         jnp.zeros(3),
         jax.vmap(GaussianDensity)(jnp.zeros((3, 2)), jnp.ones((3, 2)), jnp.ones((3, 2, 2))),
     ),
+    "affine": lambda: AffineDensity(GAUSSIAN, jnp.zeros(2), jnp.ones(2), jnp.full(2, 0.5)),
     "flow": flow,
     "particles": lambda: particle_density(NUMBERS, np.zeros(6)),
     "posterior": lambda: Posterior(some_problem().prior.space, GAUSSIAN),
@@ -200,6 +203,7 @@ VALUES = {
     "likelihood": lambda: learned(pliant.LikelihoodKL()),
     "likelihood-kinds": lambda: learned(pliant.LikelihoodKL(), BY_KIND),
     "likelihood-statistics": summarising,
+    "kept": lambda: learned_likelihood(pliant.LikelihoodKL(), summarising().discrepancy, 0.5),
     "approach": approaching,
     "ratio": lambda: learned(pliant.RatioKL(embedding=pliant.Concatenation())),
     "mmd": lambda: measured(MMD(), tempering=Tempering(0.5, float("inf"), level=0.0)),

@@ -1,4 +1,4 @@
-"""The commands ``run``, ``resume``, ``show``, ``eval``, ``tasks`` and ``bench``."""
+"""The commands ``run``, ``resume``, ``show``, ``diagnose``, ``eval``, ``tasks``, ``bench``."""
 
 from pathlib import Path
 from typing import Annotated
@@ -154,6 +154,27 @@ def evaluate(
         from pliant.cli.eval import evaluate_run
 
         code = evaluate_run(folder, n_samples=n_samples, problem=problem)
+    raise typer.Exit(code)
+
+
+@app.command(
+    epilog="Example:\n\n[bold]pliant diagnose runs/slcp-0[/]\n\n"
+    "Exit codes: 0 sound or doubtful; 1 unsound; 2 a mistake in the command; 130 Ctrl-C."
+)
+def diagnose(
+    folder: Annotated[Path, options.RUN_FOLDER],
+    problem: Annotated[str | None, options.FROM_FILE] = None,
+    seed: Annotated[int, options.DIAGNOSIS_SEED] = 0,
+    reruns: Annotated[int, options.RERUNS] = 0,
+    workers: Annotated[int, options.RERUN_WORKERS] = 1,
+    traceback: Annotated[bool, options.TRACEBACK] = False,
+) -> None:
+    """Check whether a saved run can be trusted, and what its model does not explain."""
+    with mistakes(traceback=traceback):
+        from pliant.cli.diagnose import diagnose_run
+
+        sizes = {"reruns": reruns, "workers": workers}
+        code = diagnose_run(folder, seed=seed, problem=problem, **sizes)
     raise typer.Exit(code)
 
 

@@ -40,6 +40,15 @@ SAVED_FOLDER = argument(
 
 N_OBS = _problem("N", "Number of observations to simulate at the truth; for tasks only.", "100")
 SEED = _problem("INTEGER", "Seed of a task's observations and of the run.", "0")
+DIAGNOSIS_SEED = option("INTEGER", "Seed of the draws and simulations.", "0", flag="seed")
+RERUNS = option(
+    "N",
+    "Run the whole method on this many sets that the posterior simulates, to see whether it is "
+    "calibrated. The runs are kept in the folder, and are not made again.",
+    "0",
+    min=0,
+)
+RERUN_WORKERS = option("N", "Processes that make these runs.", "1", flag="workers", min=1)
 FROM_FILE = _problem(
     "FILE.py:NAME",
     "The problem of the run, if its file has changed or moved since, or if the folder comes from "

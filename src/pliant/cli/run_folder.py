@@ -74,14 +74,14 @@ def write_run(folder: Path, result: "Result", target: "Target") -> dict[str, Any
     epsilon = getattr(getattr(method, "schedule", None), "epsilon", None)
     limit = getattr(method, "noise_limit", None)
     history = plot_history(result.history, epsilon=epsilon, noise_limit=limit)
-    _write_figure(folder / layout.HISTORY_FIGURE, history)
+    write_figure(folder / layout.HISTORY_FIGURE, history)
     if target.reference is not None:
         logger.info("drawing samples of the exact posterior")
     reference = target.reference() if target.reference is not None else None
     truth = None if target.truth is None else named(target.truth)
     exact = {"reference": reference, "reference_name": "exact posterior"}
     pairs = plot_pairs(samples, truth=truth, **exact)
-    _write_figure(folder / layout.PAIRS_FIGURE, pairs)
+    write_figure(folder / layout.PAIRS_FIGURE, pairs)
     return samples
 
 
@@ -147,7 +147,8 @@ def command_line(target: str, given: Mapping[str, Any]) -> str:
     return shlex.join(words)
 
 
-def _write_figure(path: Path, figure: "Figure") -> None:
+def write_figure(path: Path, figure: "Figure") -> None:
+    """Write a picture, in place of the one before."""
     from pliant._files import replacing
 
     with replacing(path) as file:

@@ -9,5 +9,5 @@ early stopping); new networks get their numbers from ``weights``. ``reverse`` is
 onto any family. ``conditional_flow``, ``categories``, ``embeddings`` (of sets), ``convolutions``
 (of series and images) and ``amortised`` are densities given data;
 ``contrast`` has the held-out split and the contrastive loss; ``particles`` turns weighted samples
-into a density.
+into a density, and ``affine`` moves and stretches one.
 """

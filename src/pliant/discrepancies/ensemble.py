@@ -15,17 +15,15 @@ from jaxtyping import Array, Float, Int
 
 from pliant._deadline import check_time
 from pliant.discrepancies.draws import Examples, one_hot
-from pliant.discrepancies.reading import Read, Reading, read_observed
+from pliant.discrepancies.reading import Read, Reading
 from pliant.discrepancies.statistics import Summaries
 from pliant.problem.problem import Problem
-from pliant.problem.scale import (
-    Squash,
-    Standardise,
-    parameter_features,
-)
+from pliant.problem.scale import Squash, Standardise, parameter_features
+from pliant.problem.sets import Draws
 
 _PAIRS = 2**15  # pairs of parameter and observation that are evaluated at a time
 _BLOCK = 500  # parameters between two looks at the clock; it divides the usual numbers of them
+_LEAST_SHARE = 0.01  # a network that counts less is not evaluated
 _COPIES = 4  # points at which the density of a count is averaged
 
 Value = TypeVar("Value")
@@ -72,24 +70,29 @@ class Ensemble(eqx.Module):
         shift = self.standardise(standardise.centre)
         return [network.with_parameters(factor, shift) for network in self.networks]
 
+    def counted(self) -> tuple[Int[np.ndarray, " S"], Float[np.ndarray, " S"]]:
+        """The networks that are evaluated, and their shares, which sum to one."""
+        some = np.flatnonzero(self.shares > _LEAST_SHARE)
+        return some, self.shares[some] / self.shares[some].sum()
+
     def log_values(
-        self, problem: Problem, z: Float[Array, "K dim"], some: Int[np.ndarray, " S"]
-    ) -> Float[np.ndarray, "S K N"]:
-        """``log p(x_i | theta)`` of all observations, up to a constant, by some of the networks."""
+        self, problem: Problem, draws: Draws, z: Float[Array, "K dim"], some: Int[np.ndarray, " S"]
+    ) -> Float[np.ndarray, "S K n"]:
+        """``log p(x_i | theta)`` of n draws, up to a constant of each, by some of the networks."""
         copies = _COPIES if np.any(self.reading.counts) else 1
-        x = self.observed(problem, copies)
+        x = self.examples(problem, draws, copies)
         features = np.asarray(parameter_features(problem, self.theta_squash, z))
         networks = [self.networks[index] for index in some]
 
-        def evaluated(network: AbstractNetwork) -> Float[np.ndarray, "K N"]:
+        def evaluated(network: AbstractNetwork) -> Float[np.ndarray, "K n"]:
             return _log_values(network, self.standardise, x, copies, features)
 
         return np.stack(in_threads(evaluated, networks))
 
-    def observed(self, problem: Problem, copies: int) -> Examples:
-        """The observations, one copy after the other: counts differ between the copies."""
+    def examples(self, problem: Problem, draws: Draws, copies: int) -> Examples:
+        """Draws ``(n, *event)``, one copy after the other: counts differ between the copies."""
         keys = jax.random.split(jax.random.key(0), copies)
-        parts = [read_observed(self.reading, problem, key) for key in keys]
+        parts = [self.reading.read(key, problem, draws) for key in keys]
         read: Read = jax.tree.map(lambda *leaves: jnp.asarray(np.concatenate(leaves)), *parts)
         u = self.squash(jnp.asarray(read.rows))
         u = u if read.seen is None else jnp.where(read.seen, u, 0.0)

@@ -41,7 +41,7 @@ from pliant.discrepancies.memory import Memory, Sizes, empty_memory, relevances
 from pliant.discrepancies.statistics import Summaries
 from pliant.problem.problem import Problem
 from pliant.problem.scale import Squash, Standardise, fit_standardise
-from pliant.problem.sets import check_sets, simulate_sets
+from pliant.problem.sets import check_sets, observed_draws, simulate_sets
 
 _PARTICLES = 2000  # in a round
 _DRAWS, _COMPILED_DRAWS = 20, (50, 100)  # of each particle; least and most where they are cheap
@@ -50,7 +50,6 @@ _BUDGET_ROUNDS, _BUDGET_DRAWS = 10, 5  # other parameters tell more than other d
 _BROAD = 0.2  # of the log-likelihood: such a posterior is more than twice as wide as the last
 _ROUGH = Effort(steps=0.5)  # before the posterior is near its target
 _FINE = Effort(steps=0.5, rate=0.3)  # of networks that have seen the target before
-_LEAST_SHARE = 0.01  # a network that counts less is not evaluated
 
 
 class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
@@ -320,9 +319,8 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
             The networks' mean, and how far the log-likelihood of all observations by each network
             is from it, scaled so that the root of their summed squares is a standard error.
         """
-        counted = np.flatnonzero(ensemble.shares > _LEAST_SHARE)
-        shares = ensemble.shares[counted] / ensemble.shares[counted].sum()
-        each = ensemble.log_values(problem, z, counted)
+        counted, shares = ensemble.counted()
+        each = ensemble.log_values(problem, observed_draws(problem), z, counted)
         mean = self.averaged(each, shares).mean(axis=1, dtype=np.float64)
         off = problem.n_obs * (each.mean(axis=2, dtype=np.float64) - mean)
         # Each network leaves another part of the parameters out: a jackknife.

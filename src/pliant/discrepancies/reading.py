@@ -7,7 +7,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from pliant.discrepancies.draws import are_counts, dequantise
 from pliant.problem.problem import Problem
-from pliant.problem.sets import Draws
+from pliant.problem.sets import Draws, observed_draws
 
 _MOST_LEVELS = 10  # of a feature of whole numbers, for it to be a category
 _MOST_KINDS = 32  # that a network tells apart
@@ -137,8 +137,4 @@ def _patterns(
 
 def read_observed(reading: Reading, problem: Problem, key: Key[Array, ""]) -> Read:
     """The observations."""
-    n = problem.n_obs
-    under = None if problem.is_uniform else np.arange(n)
-    return reading.read(
-        key, problem, Draws(problem.observed, np.ones(n, bool), under, problem.seen)
-    )
+    return reading.read(key, problem, observed_draws(problem))

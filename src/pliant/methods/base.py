@@ -7,6 +7,7 @@ import equinox as eqx
 from jaxtyping import Array, Key
 
 from pliant.densities.base import AbstractDensity
+from pliant.discrepancies.likelihood import AbstractLikelihood
 from pliant.methods.status import Status
 from pliant.problem.problem import Problem
 from pliant.weighting.final_check import FinalCheck
@@ -82,6 +83,10 @@ class AbstractMethod(eqx.Module):
             row: The last round's row of the history.
         """
         return ""
+
+    def likelihood(self, problem: Problem, state: Any) -> AbstractLikelihood | None:
+        """What was learned of the likelihood, which can be asked again; None if nothing was."""
+        return None
 
     def check(self, key: Key[Array, ""], problem: Problem, state: Any) -> FinalCheck | None:
         """How well the posterior fits what it should be; None if the method cannot tell."""

@@ -27,6 +27,7 @@ from pliant.discrepancies.base import (
 )
 from pliant.discrepancies.euclidean import Euclidean
 from pliant.discrepancies.lengthscales import PAPER_LENGTHSCALES
+from pliant.discrepancies.likelihood import LearnedLikelihood
 from pliant.discrepancies.mmd import MMD
 from pliant.methods.base import FEWEST_PARTICLES, AbstractMethod, Outcome, nothing_usable
 from pliant.methods.choice import choose_discrepancy
@@ -40,7 +41,7 @@ from pliant.methods.pli_report import (
     shortfall,
     too_noisy,
 )
-from pliant.methods.pli_state import PLIState
+from pliant.methods.pli_state import PLIState, likelihood_of
 from pliant.problem.problem import Problem
 from pliant.weighting.calibration import calibrated_bandwidth
 from pliant.weighting.final_check import FinalCheck, final_check
@@ -273,11 +274,12 @@ class PLI(AbstractMethod):
             done += 1
         return state, {"steps": done, "level": state.level, "eta": state.eta}
 
-    def check(self, key: Key[Array, ""], problem: Problem, state: PLIState) -> FinalCheck | None:
-        """Weight new draws of the posterior by ``p L / q``, where L can be evaluated again.
+    def likelihood(self, problem: Problem, state: PLIState) -> LearnedLikelihood | None:
+        """That of a learned discrepancy."""
+        return likelihood_of(self._discrepancy(problem), self.kernel, problem, state)
 
-        The noise of measured distances would dominate the weights' spread.
-        """
+    def check(self, key: Key[Array, ""], problem: Problem, state: PLIState) -> FinalCheck | None:
+        """Weight new draws of the posterior by ``p L / q``, where L can be evaluated again."""
         if state.density is None or self._discrepancy(problem).is_noisy:
             return None
         z = state.density.sample(key, _CHECKED)

@@ -3,8 +3,11 @@
 import equinox as eqx
 
 from pliant.densities.base import AbstractDensity
-from pliant.discrepancies.base import Proposal
+from pliant.discrepancies.base import AbstractDiscrepancy, Proposal
+from pliant.discrepancies.learned import AbstractLearnedDiscrepancy, LearnedState
+from pliant.discrepancies.likelihood import LearnedLikelihood, learned_likelihood
 from pliant.problem.problem import Problem
+from pliant.weighting.kernels import AbstractKernel, ExponentialKernel
 from pliant.weighting.partition import PreparedPartition
 from pliant.weighting.reuse import EarlierRound
 from pliant.weighting.weights import Tempering
@@ -44,3 +47,19 @@ class PLIState(eqx.Module):
         if self.density is None or self.tempering is None:
             return Proposal(problem.prior, level=0.0)
         return Proposal(self.density, self.tempering.level)
+
+
+def likelihood_of(
+    discrepancy: AbstractDiscrepancy, kernel: AbstractKernel, problem: Problem, state: PLIState
+) -> LearnedLikelihood | None:
+    """The likelihood that the networks have learned; None if there are none.
+
+    ``exp(-D / (2 beta))`` is the likelihood to the power ``1 / (2 beta N)``, which other kernels do
+    not give.
+    """
+    learned = state.discrepancy
+    if not isinstance(discrepancy, AbstractLearnedDiscrepancy):
+        return None
+    if not isinstance(learned, LearnedState) or not isinstance(kernel, ExponentialKernel):
+        return None
+    return learned_likelihood(discrepancy, learned, 0.5 / (state.beta * problem.n_obs))

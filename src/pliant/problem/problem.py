@@ -90,6 +90,36 @@ class Problem(eqx.Module):
         """The same problem with another source of the same draws."""
         return eqx.tree_at(lambda problem: problem.simulator, self, simulator)
 
+    def with_more(
+        self,
+        x: Float[np.ndarray, "m *event"],
+        under: Int[np.ndarray, " m"],
+        seen: Bool[np.ndarray, "m *event"] | None = None,
+    ) -> "Problem":
+        """The problem with more observations, made under conditions of its own ones.
+
+        Args:
+            x: The new observations.
+            under: The number of the observation whose condition each of them has.
+            seen: Which of their numbers were measured, where that is not all.
+        """
+        parts: dict[str, Any] = {
+            "observed": jnp.concatenate([self.observed, jnp.asarray(x, float)])
+        }
+        values = None
+        if self.conditions is not None:
+            both = np.concatenate([np.arange(self.n_obs), under])
+            values = jax.tree.map(lambda a: np.asarray(a)[both], self.conditions.values)
+            parts["conditions"] = Conditions(values, self.conditions.rows[both])
+        if self.seen is not None:
+            new = np.ones(x.shape, bool) if seen is None else seen
+            parts["seen"] = np.concatenate([self.seen, new])
+        setting = Setting(self.layout, values, gaps=self.missing == "simulated")
+        parts["simulator"] = _read_simulator(self.simulator, setting)
+        return eqx.tree_at(
+            lambda problem: [getattr(problem, name) for name in parts], self, list(parts.values())
+        )
+
     @property
     def n_obs(self) -> int:
         """N, the number of observed data sets."""

@@ -26,20 +26,27 @@ _CHUNK_NUMBERS = 2**23  # simulated numbers held at a time: 32 MiB
 
 
 class Draws(NamedTuple):
-    """M draws for each of K parameters."""
+    """Draws with any leading axes; in a round these are K parameters and M draws for each."""
 
-    x: Float[Array | np.ndarray, "K M *event"]
+    x: Float[Array | np.ndarray, "*lead_event"]
     """Gaps are filled as in the observations."""
-    ok: Bool[Array | np.ndarray, "K M"]
+    ok: Bool[Array | np.ndarray, "*lead"]
     """Which draws are usable."""
-    under: Int[Array | np.ndarray, "K M"] | None = None
+    under: Int[Array | np.ndarray, "*lead"] | None = None
     """The observation whose condition and gaps a draw has; None if they are all alike."""
-    seen: Bool[Array | np.ndarray, "K M *event"] | None = None
+    seen: Bool[Array | np.ndarray, "*lead_event"] | None = None
     """Which numbers count as measured; None if all do."""
 
     def first(self, n: int) -> "Draws":
         """The first draws of each parameter."""
         return jax.tree.map(lambda array: array[:, :n], self)
+
+
+def observed_draws(problem: Problem) -> Draws:
+    """The observations as draws ``(N, *event)``, each under its own condition."""
+    n = problem.n_obs
+    under = None if problem.is_uniform else np.arange(n)
+    return Draws(problem.observed, np.ones(n, bool), under, problem.seen)
 
 
 class Chunk(NamedTuple):

@@ -8,6 +8,7 @@ import jax
 from numpyro.distributions import constraints
 
 from pliant.densities import (
+    affine,
     amortised,
     categories,
     conditional_flow,
@@ -27,6 +28,7 @@ from pliant.discrepancies import (
     ensemble,
     euclidean,
     learned,
+    likelihood,
     likelihood_kl,
     likelihood_network,
     measured,
@@ -63,6 +65,7 @@ CLASSES: dict[str, Any] = {
         *(euclidean.Euclidean, euclidean.EuclideanState),
         *(likelihood_kl.LikelihoodKL, likelihood_network.LikelihoodNetwork),
         *(ratio_kl.RatioKL, ratio_kl.RatioNetwork),
+        likelihood.LearnedLikelihood,
         *(learned.LearnedState, ensemble.Ensemble, memory.Memory, draws.RoundDraws),
         *(approach.Approach, reading.Reading, statistics.Statistics, statistics.Summaries),
         *(measured.MeasuredState, discrepancies_base.Particles),
@@ -73,7 +76,7 @@ CLASSES: dict[str, Any] = {
         *(partition.PartitionFunction, partition.PreparedPartition),
         *(weights.Tempering, reuse.EarlierRound, final_check.FinalCheck),
         # families, densities and networks
-        *(gaussian.Gaussian, gaussian.GaussianDensity),
+        *(gaussian.Gaussian, gaussian.GaussianDensity, affine.AffineDensity),
         *(mixture.GaussianMixture, mixture.MixtureDensity),
         *(spline_flow.SplineFlow, spline_flow.FlowDensity, coupling.CouplingFlow),
         *(conditional_flow.ConditionalFlow, conditional_flow.GaussianHead),

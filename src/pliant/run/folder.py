@@ -3,14 +3,15 @@
 from pathlib import Path
 from typing import Any
 
-FORMAT = 5
+FORMAT = 6
 """The version of the format of all these files."""
 
-_BEFORE_RELEASE = (1, 2, 3, 4)  # formats that only development versions wrote
+_BEFORE_RELEASE = (1, 2, 3, 4, 5)  # formats that only development versions wrote
 
 RUN, ROUNDS, SIMULATIONS = "run.json", "rounds", "simulations"
 RESULT, POSTERIOR, HISTORY = "result.json", "posterior.npz", "history.json"
 CONFIG, SAMPLES, METRICS = "config.json", "samples.npz", "metrics.json"
+DIAGNOSIS, DIAGNOSIS_FIGURE, RERUNS = "diagnosis.json", "diagnosis.png", "reruns"
 PAIRS_FIGURE, HISTORY_FIGURE = "pairs.png", "history.png"
 SETTINGS, SNAPSHOTS, ERROR = "settings.json", "snapshots", "error.json"  # of a benchmark's run
 LOCK = ".lock"
@@ -27,6 +28,9 @@ CONTENTS = {
     PAIRS_FIGURE: "the posterior, every pair of parameters",
     HISTORY_FIGURE: "the history of the run",
     METRICS: "the quality of the posterior, from pliant eval",
+    DIAGNOSIS: "whether it can be trusted, from pliant diagnose",
+    DIAGNOSIS_FIGURE: "ranks, coverage, observations and statistics",
+    RERUNS: "runs on simulated sets, from pliant diagnose --reruns",
 }
 
 
@@ -43,6 +47,11 @@ def snapshot_file(folder: Path, index: int) -> Path:
 def ledger_folder(folder: Path, index: int) -> Path:
     """``simulations/003``, the draws of a round."""
     return folder / SIMULATIONS / f"{index:03d}"
+
+
+def rerun_folder(folder: Path, seed: int) -> Path:
+    """``reruns/0``, runs on sets that the posterior simulated with a seed."""
+    return folder / RERUNS / str(seed)
 
 
 def ledger_file(ledger: Path, number: int) -> Path:

@@ -190,9 +190,8 @@ def _run(
     now = last if last is not None else Progress(None, 0, 0.0, (), (), None)
     start, stop = time.monotonic() - now.seconds, now.stop
     most, done = plan.most_simulations(problem), len(now.rows)
-    end = math.inf if plan.max_seconds is None else start + plan.max_seconds
     display = Display(method.rounds, enabled=progress, done=done, simulations=most)
-    with display, time_limit(end):
+    with display, time_limit(start + (plan.max_seconds or math.inf)):
         record = Record(problem.prior.space, now.failures, display.simulating)
         recorded = problem.with_simulator(RecordedSimulator(problem.simulator, record))
         try:
@@ -243,6 +242,7 @@ def _run(
         failures=record.failures,
         check=_check_posterior(problem, plan, now, stop),
         reason=plan.reason,
+        likelihood=None if now.state is None else method.likelihood(problem, now.state),
     )
     return warned(result if store is None else _save_or_discard(result, store))
 

@@ -66,7 +66,13 @@ def remove_run(folder: Path) -> None:
         _remove_numbered(ledger, partial(layout.ledger_file, ledger))
     _remove_empty(folder / layout.SIMULATIONS)
     _remove_numbered(folder / layout.ROUNDS, partial(layout.round_file, folder))
-    files = set(layout.CONTENTS) - {layout.ROUNDS, layout.SIMULATIONS, *_BEGUN}
+    for rerun in _reruns(folder):
+        remove_run(rerun)
+        remove_lock(rerun)
+        _remove_empty(rerun)
+        _remove_empty(rerun.parent)
+    _remove_empty(folder / layout.RERUNS)
+    files = set(layout.CONTENTS) - {layout.ROUNDS, layout.SIMULATIONS, layout.RERUNS, *_BEGUN}
     for name in (*sorted(files), layout.RUN, layout.CONFIG):  # what says whose it is comes last
         if not name.endswith(".json") or is_own(folder / name):
             (folder / name).unlink(missing_ok=True)
@@ -132,6 +138,14 @@ def _foreign(folder: Path, names: list[str]) -> str:
 def _ledgers(folder: Path) -> Iterator[Path]:
     for path in (folder / layout.SIMULATIONS).glob("*"):
         if path.name.isdecimal() and path == layout.ledger_folder(folder, int(path.name)):
+            yield path
+
+
+def _reruns(folder: Path) -> Iterator[Path]:
+    """Runs on simulated sets, by the exact names of their folders."""
+    for path in (folder / layout.RERUNS).glob("*/*"):
+        named = path.name == f"{int(path.name):03d}" if path.name.isdecimal() else False
+        if named and path.parent.name.isdecimal() and any(is_own(path / n) for n in _BEGUN):
             yield path
 
 

@@ -5,10 +5,12 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pliant._checks import check_path, check_seed
 from pliant._files import read_json, write_json
 from pliant.densities.particles import particle_density
+from pliant.discrepancies.likelihood import AbstractLikelihood
 from pliant.methods.base import AbstractMethod
 from pliant.methods.status import PliantWarning, Status
 from pliant.run import folder as layout
@@ -33,6 +35,7 @@ _SAVED = {
     *("format", "status", "message", "check", "seed", "method", "observed_shape", "failures"),
     "reason",
 }
+_IN_POSTERIOR = ("posterior", "check", "likelihood")
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class Result:
         check: How well the posterior fits its target, if the method can tell. A learned
             likelihood can.
         reason: Why the method compares data as it does, if it chose that for the problem.
+        likelihood: What the method has learned of the likelihood, which ``pliant.diagnose`` asks.
     """
 
     posterior: Posterior
@@ -63,6 +67,7 @@ class Result:
     failures: tuple[Failure, ...] = ()
     check: FinalCheck | None = None
     reason: str = ""
+    likelihood: AbstractLikelihood | None = None
 
     def resampled(self) -> Posterior:
         """The posterior of the final check's weighted draws, closer to the target than the fit.
@@ -114,10 +119,13 @@ class Result:
             "observed_shape": self.observed_shape,
             "failures": [failure._asdict() for failure in self.failures],
         }
-        encode(self.posterior, "posterior", {})  # raises before anything is replaced
+        for name in _IN_POSTERIOR:
+            encode(getattr(self, name), name, {})  # raises before anything is replaced
         folder.mkdir(parents=True, exist_ok=True)
         (folder / layout.RESULT).unlink(missing_ok=True)  # written last: never half of two results
-        write_value(folder / layout.POSTERIOR, {"posterior": self.posterior, "check": self.check})
+        write_value(
+            folder / layout.POSTERIOR, {name: getattr(self, name) for name in _IN_POSTERIOR}
+        )
         write_json(folder / layout.HISTORY, {"format": layout.FORMAT, "rounds": list(self.history)})
         write_json(folder / layout.RESULT, data)
         return folder
@@ -165,36 +173,36 @@ def load(folder: str | Path, *, classes: Iterable[type] = ()) -> Result:
     data = read_json(path)
     layout.check_format(path, data)
     history = read_history(folder)
-    posterior, check = _read_posterior(folder / layout.POSTERIOR, own)
+    parts = _read_posterior(folder / layout.POSTERIOR, own)
     with reading(path):
         check_names(data, _SAVED)
         fields = {name: data[name] for name in ("message", "seed", "reason")}
         check_seed("seed", fields["seed"])
         fields |= {
-            "posterior": posterior,
+            **parts,
             "history": history,
             "status": Status(data["status"]),
             "method": decode(data["method"], own=own),
             "observed_shape": tuple(data["observed_shape"]),
             "failures": tuple(build(Failure, failure) for failure in data["failures"]),
-            "check": check,
         }
         check_fields(Result, fields)
-        if data["check"] != (None if check is None else check.message):
+        if data["check"] != (None if parts["check"] is None else parts["check"].message):
             raise ValueError(f"check: not that of {layout.POSTERIOR}.")
         return Result(**fields)
 
 
-def _read_posterior(path: Path, own: dict[str, type]) -> tuple[Posterior, FinalCheck | None]:
-    """The posterior, and the final check if there was one."""
+def _read_posterior(path: Path, own: dict[str, type]) -> dict[str, Any]:
+    """The posterior, with the final check and the likelihood if there are any."""
     parts = read_value(path, own)
     with reading(path):
-        check_names(parts, ("posterior", "check"))
+        check_names(parts, _IN_POSTERIOR)
         posterior, check = parts["posterior"], parts["check"]
-        if not isinstance(posterior, Posterior) or not isinstance(check, FinalCheck | None):
+        kinds = Posterior, FinalCheck | None, AbstractLikelihood | None
+        if not all(map(isinstance, (parts[name] for name in _IN_POSTERIOR), kinds)):
             raise ValueError("expected a posterior.")
         check_space(posterior.space)
         check_density(posterior.density, posterior.space)
         if check is not None and check.z.shape[1] != posterior.space.dim:
             raise ValueError(f"check: expected draws of {posterior.space.dim} dimensions.")
-        return posterior, check
+        return {name: parts[name] for name in _IN_POSTERIOR}

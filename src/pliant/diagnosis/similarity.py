@@ -1,0 +1,55 @@
+"""How unlike simulated draws an observation is, where no likelihood was learned."""
+
+import numpy as np
+from jaxtyping import Float
+
+from pliant.diagnosis.evidence import Evidence
+from pliant.problem.points import observed_points, points
+
+_WIDTH = 0.5  # of the kernel, in standard deviations of a feature
+_MOST = 2000  # simulated draws that others are compared with
+_ROWS = 256  # draws that are compared at a time
+
+
+def similarities(
+    evidence: Evidence,
+) -> tuple[Float[np.ndarray, "R N"], Float[np.ndarray, "1 N"]]:
+    """Minus the log of a kernel density of simulated draws, at simulated draws and observations.
+
+    The density is that of half of the simulated draws, which then have no value of their own (NaN).
+    Conditions and gaps are part of a draw, so that it is compared with draws that were made
+    alike.
+    """
+    problem, sets = evidence.problem, evidence.sets
+    ok = np.asarray(sets.ok)
+    rows = np.asarray(points(problem, sets.x, sets.under, sets.seen), np.float64)
+    rows = rows.reshape(*ok.shape, -1)
+    observed = np.asarray(observed_points(problem), np.float64).reshape(problem.n_obs, -1)
+    known = rows[ok]
+    low, middle, high = np.quantile(known, [0.16, 0.5, 0.84], axis=0)
+    spread = (high - low) / 2
+    spread = np.where(spread > 0, spread, np.maximum(known.std(axis=0), 1e-30))
+    half = len(rows) // 2
+    centres = rows[:half][ok[:half]]
+    chosen = np.random.default_rng(0).permutation(len(centres))[:_MOST]
+    centres = (centres[chosen] - middle) / spread
+    dim = rows.shape[-1]
+    width = _WIDTH * max(1.0, dim) ** 0.5
+
+    def loss(x: np.ndarray) -> np.ndarray:
+        scaled = (x - middle) / spread
+        return np.concatenate(
+            [_loss(scaled[i : i + _ROWS], centres, width) for i in range(0, len(scaled), _ROWS)]
+        )
+
+    own = np.full(ok.shape, np.nan)
+    own[half:][ok[half:]] = loss(rows[half:][ok[half:]])
+    return own, loss(observed)[None]
+
+
+def _loss(x: np.ndarray, centres: np.ndarray, width: float) -> np.ndarray:
+    """Minus the log density; far from all centres, half the squared distance to the nearest."""
+    squares = np.sum(x**2, axis=1)[:, None] + np.sum(centres**2, axis=1)[None]
+    distance = np.maximum(squares - 2 * x @ centres.T, 0.0) / (2 * width**2)
+    nearest = distance.min(axis=1)
+    return nearest - np.log(np.mean(np.exp(nearest[:, None] - distance), axis=1))
