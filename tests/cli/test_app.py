@@ -9,7 +9,9 @@ import pliant
 from shell import pliant_command, python
 
 
-@pytest.mark.parametrize("command", [[], ["run"], ["resume"], ["show"], ["eval"], ["tasks"]])
+@pytest.mark.parametrize(
+    "command", [[], ["new"], ["run"], ["resume"], ["show"], ["eval"], ["tasks"]]
+)
 def test_help_shows_usage_and_an_example(command):
     outcome = pliant_command(*command, "--help")
     assert outcome.exit_code == 0
