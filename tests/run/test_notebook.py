@@ -56,6 +56,7 @@ def test_a_run_shows_its_rounds_below_the_cell_and_logs_nothing(shown, monkeypat
         "<p>round 1 of 5: compiling</p>",
         "<p>round 1 of 5: simulating 10 of 40 · up to 60 min for 7,200</p>",
         "<p>round 1 of 5: 0 s left · ESS 1,234 · simulations 40</p>",
+        "<p>1 round in 0 s</p>",
     ]
     assert caplog.messages == []
     assert written.getvalue() == ""

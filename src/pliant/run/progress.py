@@ -13,6 +13,7 @@ from rich.table import Column
 from pliant.run.heartbeat import Heartbeat
 from pliant.run.history import COLUMNS
 from pliant.run.notebook import NotebookLine, in_notebook
+from pliant.run.show import counted
 
 logger = logging.getLogger("pliant")
 
@@ -67,6 +68,9 @@ class Display:
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()
+        if self._cell is not None:
+            taken = duration(time.monotonic() - self._start)
+            self._cell.write(f"{counted(self._done, 'round')} in {taken}")
 
     def begin(self) -> None:
         """Tell that the first round begins, once nothing is wrong with the options."""
