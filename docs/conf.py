@@ -22,6 +22,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "mathml",
+    "outside",
 ]
 exclude_patterns = ["_ext"]
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist"]

@@ -1,6 +1,5 @@
 """Equations as MathML, made when the site is built: no script and no font is fetched."""
 
-from html import escape
 from typing import Any
 
 from docutils import nodes
@@ -14,11 +13,8 @@ def visit_inline(writer: Any, node: nodes.math) -> None:
 
 
 def visit_block(writer: Any, node: nodes.math_block) -> None:
-    """Write an equation of its own line, with its number if it has one."""
-    number = f'<span class="eqno">({escape(str(node["number"]))})</span>' if node["number"] else ""
-    identity = f' id="equation-{escape(node["label"])}"' if node["label"] else ""
-    math = convert(node.astext(), display="block")
-    writer.body.append(f'<div class="math"{identity}>{math}{number}</div>')
+    """Write an equation on a line of its own."""
+    writer.body.append(f'<div class="math">{convert(node.astext(), display="block")}</div>')
     raise nodes.SkipNode
 
 
