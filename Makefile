@@ -3,7 +3,7 @@
 PYTHON ?= python3 python3.11 python3.12 python3.13
 BIN := .venv/bin
 
-.PHONY: demo check test lint types quick unit bench-smoke clean
+.PHONY: demo check test docs lint types quick unit bench-smoke clean
 
 demo: .venv/run
 	rm -rf runs/demo
@@ -70,5 +70,14 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --constraint constr
 	$(INSTALL) '.[arviz,bench,dev]'
 	touch $@
 
+# The site: every page is executed or tested, a warning is an error. A second build is fast, because
+# pages that have not changed are not executed again. It opens from the disk: site/index.html.
+docs: .venv/docs
+	env -u XLA_FLAGS $(BIN)/sphinx-build -W --keep-going --quiet -b html docs site
+
+.venv/docs: .venv/run
+	$(INSTALL) '.[arviz,dask,docs]'
+	touch $@
+
 clean:
-	rm -rf .venv runs bench
+	rm -rf .venv runs bench site .docs-cache

@@ -1,6 +1,12 @@
-"""The pages' own code is run, word for word, with smaller budgets."""
+"""The pages' own code is run, word for word, with smaller budgets; the site's structure is checked.
 
+Tutorials are executed when the site is built (``make docs``), with their own budgets. Here they are
+only compiled.
+"""
+
+import ast
 import dataclasses
+import os
 import re
 from pathlib import Path
 
@@ -16,10 +22,17 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = {path.relative_to(ROOT).as_posix(): path for path in sorted(DOCS.rglob("*.md"))}
+PAGES["README.md"] = ROOT / "README.md"
+TEXTS = {name: path.read_text() for name, path in PAGES.items()}
+TUTORIALS = [name for name, text in TEXTS.items() if "```{code-cell}" in text]
+EXECUTED = [name for name, text in TEXTS.items() if "```python" in text]
+CONTINUES = re.compile(r"^The code continues that of \[[^\]]+\]\(([^)]+)\)\.$", re.MULTILINE)
 
 
-@pytest.fixture
-def small_budgets(monkeypatch):
+@pytest.fixture(scope="module")
+def small_budgets():
     """Runs with few parameters, draws and rounds, whatever a page asks for."""
     real = pliant.infer
     training = pliant.Training(steps=50)
@@ -48,40 +61,114 @@ def small_budgets(monkeypatch):
             fewer["family"] = pliant.Gaussian()
         return real(problem, dataclasses.replace(method, **fewer), **options)
 
-    monkeypatch.setattr(pliant, "infer", smaller)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pliant, "infer", smaller)
+        yield
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/howto.md", "docs/extending.md"])
-@pytest.mark.usefixtures("small_budgets")
-def test_every_block_runs(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
-    assert len(blocks) >= 2
-    names = {}
-    for block in blocks:
-        exec(block, names)
-    draws = names["result"].posterior.sample(100)
-    assert all(np.all(np.isfinite(leaf)) for leaf in draws.values())
+@pytest.fixture(scope="module")
+def names_after(small_budgets, tmp_path_factory):
+    """The names that a page has defined, after those of the page that it continues."""
+    known, folder, before = {}, tmp_path_factory.mktemp("pages"), Path.cwd()
+    os.chdir(folder)
+
+    def run(page):
+        if page not in known:
+            first = CONTINUES.search(TEXTS[page])
+            names = dict(run(linked(page, first[1]))) if first else {}
+            for block in blocks(page):
+                exec(compile(block, page, "exec"), names)
+            known[page] = names
+        return known[page]
+
+    yield run
+    os.chdir(before)
+
+
+def blocks(page):
+    return re.findall(r"```python\n(.*?)```", TEXTS[page], re.DOTALL)
+
+
+def linked(page, link):
+    """The name of a page that another one links to."""
+    return (PAGES[page].parent / link).resolve().relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", EXECUTED)
+def test_every_block_runs(page, names_after):
+    names = names_after(page)
+    assert blocks(page)
+    if "result" in names:
+        draws = names["result"].posterior.sample(100)
+        assert all(np.all(np.isfinite(leaf)) for leaf in draws.values())
+
+
+@pytest.mark.parametrize("page", TUTORIALS)
+def test_a_tutorial_is_a_page_that_the_site_executes(page):
+    text = TEXTS[page]
+    assert text.startswith("---\nfile_format: mystnb\n")
+    assert "```python" not in text  # which nothing would execute
+    cells = re.findall(r"```\{code-cell\} ipython3\n(.*?)```", text, re.DOTALL)
+    assert len(cells) == text.count("```{code-cell}") >= 4
+    for cell in cells:
+        ast.parse(cell)
+
+
+def test_no_block_of_python_is_left_out():
+    assert len(TUTORIALS) == 7
+    for name, text in TEXTS.items():
+        heads = set(re.findall(r"^```(\S+)", text, re.MULTILINE))
+        known = {"python", "sh", "toml", "{code-cell}", "{toctree}", "{eval-rst}", "{include}"}
+        assert heads <= known, name
+
+
+def test_every_public_name_is_in_the_reference_with_an_example():
+    reference = [name for name in PAGES if name.startswith("docs/reference/")]
+    described = " ".join(
+        re.findall(r"^\.\. auto\w+:: (\S+)", "\n".join(map(TEXTS.get, reference)), re.M)
+    )
+    code = "\n".join(block for page in reference for block in blocks(page))
+    for name in pliant.__all__:
+        assert re.search(rf"\bpliant\.{name}\b", described), f"{name} is not described"
+        assert re.search(rf"\bpliant\.{name}\b", code), f"{name} has no example"
+
+
+def test_every_page_is_in_the_table_of_contents():
+    def reached(page):
+        trees = re.findall(r"```\{toctree\}\n(.*?)```", TEXTS[page], re.DOTALL)
+        entries = [e for tree in trees for e in tree.split("\n") if e and not e.startswith(":")]
+        below = [linked(page, f"{entry}.md") for entry in entries]
+        return {page}.union(*map(reached, below))
+
+    assert reached("docs/index.md") == set(PAGES) - {"README.md"}
 
 
 def table(page, head):
     """The rows of a page's table, by its head."""
-    after = (ROOT / page).read_text().partition(f"{head}\n")[2]
+    after = TEXTS[page].partition(f"{head}\n")[2]
     lines = [line for line in after.partition("\n\n")[0].splitlines() if "---" not in line]
     return [tuple(cell.strip() for cell in line.strip("|").split(" | ")) for line in lines]
 
 
 def test_the_page_lists_every_status_with_its_message_and_remedy():
     expected = [(f"`{status}`", status.message, status.remedy) for status in pliant.Status]
-    assert table("docs/howto.md", "| status | what happened | what to do |") == expected
+    assert table("docs/howto/statuses.md", "| status | what happened | what to do |") == expected
 
 
 def test_the_page_lists_every_column_of_the_history():
     expected = [(f"`{name}`", column.meaning) for name, column in COLUMNS.items()]
-    assert table("docs/howto.md", "| column | meaning |") == expected
+    assert table("docs/reference/history.md", "| column | meaning |") == expected
 
 
-def test_pages_link_to_files_that_exist():
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
-        for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
-            assert (page.parent / link).exists(), f"{page.name}: {link}"
+def anchors(path):
+    """The anchors of a page's headings."""
+    heads = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_to_files_and_headings_that_exist(page):
+    for link, anchor in re.findall(r"\]\(([^)#:\s]*)(?:#([^)\s]+))?\)", TEXTS[page]):
+        target = PAGES[page].parent / link if link else PAGES[page]
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), f"{link}#{anchor}"

@@ -10,7 +10,7 @@ from shell import pliant_command, python
 
 
 @pytest.mark.parametrize(
-    "command", [[], ["run"], ["resume"], ["show"], ["diagnose"], ["eval"], ["tasks"]]
+    "command", [[], ["new"], ["run"], ["resume"], ["show"], ["diagnose"], ["eval"], ["tasks"]]
 )
 def test_help_shows_usage_and_an_example(command):
     outcome = pliant_command(*command, "--help")

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pliant.plots.style import NUMBERS, short_ticks
+from pliant.plots.style import NUMBERS, new_figure, short_ticks
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,8 @@ def test_tick_labels_are_the_numbers_they_stand_at(limits, most):
 )
 def test_far_numbers_are_powers_of_ten(number, text):
     assert NUMBERS(number) == text
+
+
+def test_a_notebook_shows_a_figure_without_pyplot():
+    png = new_figure(1.0, 1.0)._repr_png_()  # pyright: ignore[reportAttributeAccessIssue]
+    assert png.startswith(b"\x89PNG")

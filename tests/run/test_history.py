@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pytest
 
@@ -55,7 +57,8 @@ def test_the_table_in_text():
         ["2", "-", "-", "2,000", "1e-09"],
     ]
     assert len({len(line) for line in lines}) == 1
-    assert repr(History(ROWS)) == str(History(ROWS))
+    assert repr(History(ROWS)) == "History(2 rounds of round, ess, kl, simulations, eta, extra)"
+    assert repr(History()) == "History(0 rounds of nothing)"
     assert str(History()) == ""
 
 
@@ -65,3 +68,15 @@ def test_every_column_is_described():
         assert f"``{name}``: {column.meaning}." in (History.__doc__ or "")
         assert column.format(2) not in ("", "-")
         assert column.format(None) == column.format(float("nan")) == "-"
+
+
+def test_the_table_in_pandas(monkeypatch):
+    frame = History(ROWS).to_pandas()
+    assert list(frame.index) == [1, 2]
+    assert list(frame.columns) == ["ess", "kl", "simulations", "eta", "extra"]
+    assert frame["simulations"].tolist() == [1000, 2000]
+    assert frame["ess"].isna().tolist() == [False, True]
+    assert len(History().to_pandas()) == 0
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        History(ROWS).to_pandas()

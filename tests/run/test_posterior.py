@@ -138,10 +138,12 @@ def test_a_posterior_that_is_the_prior_says_so():
     assert [row.split()[0] for row in rows] == ["mu", "sigma"]
     other = posterior_of("real", "gaussian")
     assert not other.is_prior
-    assert "density=GaussianDensity" in repr(other)
+    assert repr(other) == "Posterior(GaussianDensity over x)"
     assert "prior" not in str(other.summary(100))
     single = read_prior(dist.Normal(0, 1))
-    assert repr(Posterior(single.space, single)).startswith("Posterior(the prior; no round")
+    assert repr(Posterior(single.space, single)).startswith(
+        "Posterior(the prior over theta; no round"
+    )
 
 
 def test_to_arviz():

@@ -1,4 +1,4 @@
-"""The commands ``run``, ``resume``, ``show``, ``diagnose``, ``eval``, ``tasks``, ``bench``."""
+"""The commands: ``new``, ``run``, ``resume``, ``show``, ``diagnose``, ``eval`` and others."""
 
 from pathlib import Path
 from typing import Annotated
@@ -108,6 +108,21 @@ def run(
             overwrite=overwrite,
         )
     raise typer.Exit(code)
+
+
+@app.command(
+    epilog="Examples:\n\n[bold]pliant new my_model.py[/]\n\n"
+    "[bold]pliant new my_model.py --simulator numpy[/]"
+)
+def new(
+    file: Annotated[Path, options.NEW_FILE],
+    simulator: Annotated[str, options.SIMULATOR] = "jax",
+) -> None:
+    """Write a commented template of a problem, which runs as it is."""
+    with mistakes():
+        from pliant.cli.new import write_template
+
+        write_template(file, simulator)
 
 
 @app.command(epilog="Example:\n\n[bold]pliant resume runs/slcp-0[/]")

@@ -6,6 +6,7 @@ from typing import Any
 import typer
 
 from pliant.cli.choices import DISCREPANCIES, FAMILIES, METHODS, listed, one_of
+from pliant.cli.new import SIMULATORS
 
 NO_VALUE = " "  # typer would write <bool> behind a flag
 
@@ -36,6 +37,14 @@ TARGET = argument(
 RUN_FOLDER = argument("RUN", "The folder of a [bold]pliant run[/].")
 SAVED_FOLDER = argument(
     "RUN", "The folder of a run, written by [bold]pliant run[/] or Result.save."
+)
+
+NEW_FILE = argument("FILE.py", "The file to write. An existing one is never replaced.")
+SIMULATOR = _problem(
+    "NAME",
+    f"What the simulator is: {', '.join(f'{name} ({what})' for name, what in SIMULATORS.items())}.",
+    "jax",
+    callback=one_of("--simulator", SIMULATORS),
 )
 
 N_OBS = _problem("N", "Number of observations to simulate at the truth; for tasks only.", "100")

@@ -63,18 +63,13 @@ def begin_folder(
 def write_run(folder: Path, result: "Result", target: "Target") -> dict[str, Any]:
     """Write samples and pictures beside the result, and return the samples by name."""
     from pliant._files import write_arrays
-    from pliant.plots.history import plot_history
     from pliant.plots.pairs import plot_pairs
 
     if is_own(folder / layout.METRICS):  # those of the run before it was resumed
         (folder / layout.METRICS).unlink()
     samples = named(result.posterior.sample(N_SAMPLES, seed=result.seed))
     write_arrays(folder / layout.SAMPLES, samples)
-    method: Any = result.method
-    epsilon = getattr(getattr(method, "schedule", None), "epsilon", None)
-    limit = getattr(method, "noise_limit", None)
-    history = plot_history(result.history, epsilon=epsilon, noise_limit=limit)
-    write_figure(folder / layout.HISTORY_FIGURE, history)
+    write_figure(folder / layout.HISTORY_FIGURE, result.plot_history())
     if target.reference is not None:
         logger.info("drawing samples of the exact posterior")
     reference = target.reference() if target.reference is not None else None

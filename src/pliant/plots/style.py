@@ -1,6 +1,7 @@
 """What all plots share: colours for all kinds of colour vision, figures, axes and ticks."""
 
 import contextlib
+import io
 import itertools
 import math
 from collections.abc import Callable, Iterator
@@ -54,10 +55,19 @@ def readable(text: str, *, longest: int = 24) -> str:
     return short.replace("$", r"\$")
 
 
+class _NotebookFigure(Figure):
+    """A figure that notebooks show, although no window and no pyplot knows it."""
+
+    def _repr_png_(self) -> bytes:
+        buffer = io.BytesIO()
+        self.savefig(buffer, format="png")
+        return buffer.getvalue()
+
+
 def new_figure(width: float, height: float) -> Figure:
     """A figure of this size in inches, without a window or global state."""
     layout = ConstrainedLayoutEngine(w_pad=0.04, h_pad=0.04, wspace=0.03, hspace=0.03)
-    figure = Figure(figsize=(width, height), dpi=120, layout=layout)
+    figure = _NotebookFigure(figsize=(width, height), dpi=120, layout=layout)
     FigureCanvasAgg(figure)
     return figure
 

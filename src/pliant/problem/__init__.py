@@ -8,4 +8,5 @@ Read ``problem`` first, then ``observations`` (their structure, gaps and conditi
 (theta <-> z), ``prior`` (the prior as a density of z),
 ``samples`` (tables of parameters), ``sets`` (simulated sets in chunks of bounded memory),
 ``points`` (draws with what they were made under) and ``scale`` (the one home of standardising).
+``describe`` and ``markup`` show a problem in text and in notebooks.
 """

@@ -11,6 +11,8 @@ from jaxtyping import Array, Bool, Float, Int
 from numpyro.distributions import Distribution
 
 from pliant._checks import check_numbers, shape_text
+from pliant.problem import markup
+from pliant.problem.describe import described
 from pliant.problem.observations import (
     Conditions,
     Missing,
@@ -85,6 +87,12 @@ class Problem(eqx.Module):
         event = self.simulator.event_shape(theta)
         _check_event_shape(event, self.observed.shape)
         self.scale = _read_scale(scale, event)
+
+    def __repr__(self) -> str:
+        return "\n".join(["Problem", *(f"  {name}: {text}" for name, text in described(self))])
+
+    def _repr_html_(self) -> str:
+        return markup.page("Problem", markup.listing(described(self)))
 
     def with_simulator(self, simulator: AbstractSimulator) -> "Problem":
         """The same problem with another source of the same draws."""

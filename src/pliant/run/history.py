@@ -7,7 +7,9 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from pliant._files import read_json
+from pliant.problem import markup
 from pliant.run.folder import HISTORY, check_format
+from pliant.run.show import counted, history_html
 
 
 class Column(NamedTuple):
@@ -108,9 +110,31 @@ class History:
         """Add the row of a round."""
         self._rows.append(dict(row))
 
+    @property
+    def filled(self) -> list[str]:
+        """The names of the columns that hold anything."""
+        return [n for n in self.columns if any(row.get(n) is not None for row in self._rows)]
+
+    def cells(self, columns: Sequence[str]) -> list[list[str]]:
+        """The texts of the columns, one list per round."""
+        return [[_column(name).format(row.get(name)) for name in columns] for row in self._rows]
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame`` with one row per round, the number of which is the index.
+
+        Raises:
+            ImportError: If pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError("to_pandas needs pandas: pip install pandas.") from error
+        frame = pandas.DataFrame(self._rows, columns=list(self.columns))
+        return frame.set_index("round") if "round" in frame else frame
+
     def __str__(self) -> str:
-        columns = [n for n in self.columns if any(row.get(n) is not None for row in self._rows)]
-        cells = [[_column(name).format(row.get(name)) for name in columns] for row in self._rows]
+        columns = self.filled
+        cells = self.cells(columns)
         widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
         lines = [columns, *cells]
         return "\n".join(
@@ -118,7 +142,11 @@ class History:
             for line in lines
         )
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return f"History({counted(len(self), 'round')} of {', '.join(self.columns) or 'nothing'})"
+
+    def _repr_html_(self) -> str:
+        return markup.page("History", history_html(self))
 
 
 def _column(name: str) -> Column:

@@ -1,7 +1,8 @@
 """The posterior: samples and densities in the user's own names, shapes and units."""
 
 import dataclasses
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -13,9 +14,17 @@ from scipy.optimize import minimize
 from pliant._checks import check_integer, check_numbers, check_seed
 from pliant.densities.amortised import AmortisedDensity
 from pliant.densities.base import AbstractDensity
+from pliant.problem import markup
 from pliant.problem.prior import Prior
-from pliant.problem.samples import as_table, named
+from pliant.problem.problem import Problem
+from pliant.problem.samples import as_table
 from pliant.problem.space import Space, constrain_all
+from pliant.run.figures import posterior_figure
+from pliant.run.inference_data import inference_data
+from pliant.run.show import parameters_text, posterior_html, summary_html
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _MAP_STARTS = 2000
 NO_POSTERIOR = "No round gave a posterior: this is the prior."
@@ -28,10 +37,12 @@ class Posterior(eqx.Module):
     density: AbstractDensity
 
     def __repr__(self) -> str:
-        if not self.is_prior:
-            return super().__repr__()
-        names = "" if self.space.names is None else f" over {', '.join(self.space.names)}"
-        return f"Posterior(the prior{names}; no round gave a posterior)"
+        what = "the prior" if self.is_prior else type(self.density).__name__
+        note = "; no round gave a posterior" if self.is_prior else ""
+        return f"Posterior({what} over {parameters_text(self.space)}{note})"
+
+    def _repr_html_(self) -> str:
+        return posterior_html(self)
 
     @property
     def is_prior(self) -> bool:
@@ -113,14 +124,55 @@ class Posterior(eqx.Module):
         best = found.x if -found.fun >= values.max() else start
         return jax.tree.map(np.asarray, self.space.constrain(jnp.asarray(best, float)))
 
-    def to_arviz(self, n: int = 10_000, *, seed: int = 0) -> Any:
-        """``n`` draws as an ``arviz.InferenceData`` with one chain (needs ``pliant[arviz]``)."""
-        try:
-            import arviz
-        except ImportError as error:
-            raise ImportError("to_arviz needs ArviZ: pip install 'pliant[arviz]'.") from error
-        theta = self.sample(n, seed=seed)
-        return arviz.from_dict(posterior={name: leaf[None] for name, leaf in named(theta).items()})
+    def plot(self, n: int = 10_000, *, seed: int = 0, **options: Any) -> "Figure":
+        """The pair plot of ``n`` draws.
+
+        Args:
+            n: The number of draws.
+            seed: Their seed.
+            **options: ``truth``, ``reference``, ``reference_name``, ``names`` and ``title``, as
+                ``pliant.plots.plot_pairs`` takes them.
+        """
+        return posterior_figure(self, n, seed, **options)
+
+    def to_arviz(
+        self,
+        n: int = 10_000,
+        *,
+        problem: Problem | None = None,
+        n_predictive: int = 100,
+        log_likelihood: Callable[..., Any] | None = None,
+        seed: int = 0,
+    ) -> Any:
+        """``n`` draws as an ``arviz.InferenceData`` (needs ``pliant[arviz]``).
+
+        Draws of a fitted density are independent. They are split into four chains, if ``n`` is a
+        multiple of four and at least 16. Draws of particles repeat, and are one chain.
+
+        Args:
+            n: The number of draws of the posterior, and of the prior.
+            problem: The problem of the run. It adds the groups ``prior``, ``log_prior``,
+                ``observed_data`` and ``posterior_predictive``.
+            n_predictive: The number of posterior predictive sets of N simulations each; 0 for none.
+                Sets with a failed draw are left out.
+            log_likelihood: A JAX function ``f(theta, x)`` (with conditions, ``f(theta, x,
+                condition)``) of one observation, if you know it. It adds the group
+                ``log_likelihood``, for ``arviz.loo`` and ``arviz.psens``. Pliant needs no
+                likelihood, so it has none by itself.
+            seed: The seed of all draws.
+
+        Raises:
+            ImportError: If ArviZ is not installed.
+            ValueError: If the problem has other parameters, or the log-likelihood is not finite.
+        """
+        return inference_data(
+            self,
+            n,
+            problem=problem,
+            n_predictive=n_predictive,
+            log_likelihood=log_likelihood,
+            seed=seed,
+        )
 
 
 class Summary(NamedTuple):
@@ -143,6 +195,10 @@ class Summary(NamedTuple):
         for name, *numbers in zip(*self[:-1], strict=True):
             lines.append(name.ljust(width) + "".join(f"{number:>11.4g}" for number in numbers))
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        note = [markup.paragraph(NO_POSTERIOR)] * self.is_prior
+        return markup.page("Summary", *note, summary_html(self))
 
 
 @eqx.filter_jit

@@ -1,4 +1,4 @@
-"""What a run shows of itself: one line that is rewritten on a terminal, logged lines elsewhere."""
+"""What a run shows of itself: a line that is rewritten on a terminal and in a notebook, or logs."""
 
 import logging
 import sys
@@ -12,6 +12,8 @@ from rich.table import Column
 
 from pliant.run.heartbeat import Heartbeat
 from pliant.run.history import COLUMNS
+from pliant.run.notebook import NotebookLine, in_notebook
+from pliant.run.show import counted
 
 logger = logging.getLogger("pliant")
 
@@ -23,8 +25,9 @@ _SHOWN = ("bandwidth", "ess", "kl", "acceptance", "distance_median", "simulation
 class Display:
     """Shows rounds, time left, bandwidth, ESS, KL, distance and simulations.
 
-    On a terminal, standard error has a line that is rewritten. Elsewhere, the logger "pliant" gets
-    one line per round, and another one in every half minute without any.
+    On a terminal, standard error has a line that is rewritten, and in a notebook the cell has one.
+    Elsewhere, the logger "pliant" gets one line per round, and another one in every half minute
+    without any.
 
     Args:
         rounds: The most rounds of the run.
@@ -52,7 +55,9 @@ class Display:
         )
         self._task = self._progress.add_task("compiling", total=rounds, completed=done)
         self._doing = "compiling"
-        self._heartbeat = None if is_live or not enabled else Heartbeat(self._still)
+        self._cell = NotebookLine() if enabled and not is_live and in_notebook() else None
+        logs = enabled and not is_live and self._cell is None
+        self._heartbeat = Heartbeat(self._still) if logs else None
         self._opened = ExitStack()
 
     def __enter__(self) -> "Display":
@@ -63,11 +68,16 @@ class Display:
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()
+        if self._cell is not None:
+            taken = duration(time.monotonic() - self._start)
+            self._cell.write(f"{counted(self._done, 'round')} in {taken}")
 
     def begin(self) -> None:
         """Tell that the first round begins, once nothing is wrong with the options."""
         if self._heartbeat is not None:
             logger.info(f"{self._next_round()}: compiling")
+        if self._cell is not None:
+            self._cell.write(f"{self._next_round()}: compiling")
 
     def update(self, row: dict[str, Any]) -> None:
         """Show the row of the round that has just finished."""
@@ -79,6 +89,8 @@ class Display:
         if self._heartbeat is not None:
             logger.info(f"{self._next_round()}: {', '.join(parts)}")
             self._heartbeat.spoken()
+        if self._cell is not None:
+            self._cell.write(f"round {row['round']} of {self._rounds}: {' · '.join(parts)}")
         self._done, self._doing = row["round"], "running"
 
     def simulating(self, made: int, wanted: int, pace: float | None = None) -> None:
@@ -89,6 +101,8 @@ class Display:
         text = _fitting(parts, self._room())
         self._progress.update(self._task, description=text)
         self._doing = ", ".join(parts) if made < wanted else "running"
+        if self._cell is not None:
+            self._cell.write(f"{self._next_round()}: {' · '.join(parts)}")
 
     def _next_round(self) -> str:
         return f"round {self._done + 1} of {self._rounds}"

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pliant._checks import check_path, check_seed
 from pliant._files import read_json, write_json
@@ -15,6 +15,7 @@ from pliant.methods.base import AbstractMethod
 from pliant.methods.status import PliantWarning, Status
 from pliant.run import folder as layout
 from pliant.run.failures import Failure
+from pliant.run.figures import history_figure
 from pliant.run.history import History, read_history
 from pliant.run.ownership import check_saved
 from pliant.run.posterior import NO_POSTERIOR, Posterior
@@ -28,8 +29,12 @@ from pliant.run.serialise import (
     reading,
     write_value,
 )
+from pliant.run.show import result_html, result_lines
 from pliant.run.validate import check_density, check_fields, check_space
 from pliant.weighting.final_check import USABLE, FinalCheck
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _SAVED = {
     *("format", "status", "message", "check", "seed", "method", "observed_shape", "failures"),
@@ -68,6 +73,20 @@ class Result:
     check: FinalCheck | None = None
     reason: str = ""
     likelihood: AbstractLikelihood | None = None
+
+    def __repr__(self) -> str:
+        return "\n".join(["Result", *(f"  {line}" for line in result_lines(self))])
+
+    def _repr_html_(self) -> str:
+        return result_html(self)
+
+    def plot(self, n: int = 10_000, **options: Any) -> "Figure":
+        """The pair plot of the posterior, with the run's seed and the options of its ``plot``."""
+        return self.posterior.plot(n, **{"seed": self.seed, **options})
+
+    def plot_history(self) -> "Figure":
+        """The numbers of the run by round, with the limits of its method."""
+        return history_figure(self)
 
     def resampled(self) -> Posterior:
         """The posterior of the final check's weighted draws, closer to the target than the fit.

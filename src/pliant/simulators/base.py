@@ -1,6 +1,7 @@
 """What every simulator does: draw sets of observations for a batch of parameters."""
 
 import abc
+from typing import Any
 
 import equinox as eqx
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
@@ -9,6 +10,11 @@ Sets = tuple[Float[Array, "K n *event"], Bool[Array, "K n"]]
 """``n`` draws for each of ``K`` parameters, and which of them are usable."""
 Under = Int[Array, "K n"] | None
 """The number of the condition that each draw is made under; None if there are no conditions."""
+
+
+def function_name(function: Any) -> str:
+    """The name of a function, or the class of another callable."""
+    return getattr(function, "__name__", type(function).__name__)
 
 
 class AbstractSimulator(eqx.Module):
@@ -22,6 +28,11 @@ class AbstractSimulator(eqx.Module):
     @abc.abstractmethod
     def compiled(self) -> bool:
         """Whether batches should have the same size, because each new size is compiled again."""
+
+    @property
+    def label(self) -> str:
+        """What it is, in a few words."""
+        return type(self).__name__
 
     @abc.abstractmethod
     def event_shape(self, theta: PyTree) -> tuple[int, ...]:

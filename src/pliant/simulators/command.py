@@ -1,5 +1,6 @@
 """Simulators that are programs: one run of a command makes one draw."""
 
+import shlex
 import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -86,6 +87,11 @@ class CommandSimulator(AbstractExternalSimulator):
     def whole_sets(self) -> bool:
         """A run makes one draw."""
         return False
+
+    @property
+    def label(self) -> str:
+        """The words of the command."""
+        return f"program {shlex.join(self.command)}"
 
     def event_shape(self, theta: PyTree) -> tuple[int, ...]:
         """As given, or that of the observations; the placeholders of the command are checked."""

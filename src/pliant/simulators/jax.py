@@ -10,7 +10,7 @@ from jaxtyping import Array, Key, PyTree
 
 from pliant._checks import error_text
 from pliant._devices import share_out
-from pliant.simulators.base import AbstractSimulator, Sets, Under
+from pliant.simulators.base import AbstractSimulator, Sets, Under, function_name
 from pliant.simulators.layout import Layout, layout_of
 
 
@@ -28,6 +28,11 @@ class JaxSimulator(AbstractSimulator):
     conditions: PyTree = None
     gaps: bool = eqx.field(static=True, default=False)
     layout: Layout | None = eqx.field(static=True, default=None)
+
+    @property
+    def label(self) -> str:
+        """The name of the function."""
+        return f"JAX function {function_name(self.function)}"
 
     @property
     def compiled(self) -> bool:

@@ -11,6 +11,7 @@ import equinox as eqx
 from jaxtyping import PyTree
 
 from pliant._checks import check_instance
+from pliant.simulators.base import function_name
 from pliant.simulators.external import AbstractExternalSimulator, Setting
 from pliant.simulators.function_call import FunctionCall, own_worker
 
@@ -58,6 +59,11 @@ class PythonSimulator(AbstractExternalSimulator):
     def whole_sets(self) -> bool:
         """The option ``vectorised``."""
         return self.vectorised
+
+    @property
+    def label(self) -> str:
+        """The name of the function."""
+        return f"Python function {function_name(self.function)}"
 
     def event_shape(self, theta: PyTree) -> tuple[int, ...]:
         """As given, or that of the observations; the number of arguments is checked."""
