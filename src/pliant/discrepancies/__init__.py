@@ -9,6 +9,6 @@ Measured discrepancies simulate a set with each parameter and compare it: ``meas
 
 Learned ones train networks on single draws and evaluate them: ``learned``, then ``approach`` (the
 first rounds), ``reading`` (how an observation is read), ``draws`` and ``memory`` (what the networks
-are trained on), ``statistics`` (of long observations), ``ensemble`` (the networks),
-``likelihood_kl`` with ``likelihood_network``, ``ratio_kl``.
+are trained on), ``statistics`` (of long observations) with ``critic`` (what trains them),
+``ensemble`` (the networks), ``likelihood_kl`` with ``likelihood_network``, ``ratio_kl``.
 """

@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 
 from pliant._deadline import check_time
 from pliant.densities.embeddings import AbstractEmbedding
-from pliant.densities.training import Training, train
+from pliant.densities.training import FULL, Effort, Training, train
 from pliant.densities.weights import perceptron
 from pliant.discrepancies.critic import critic_loss, held_out_critic_loss, untrained_critic
 from pliant.discrepancies.draws import RoundDraws, TrainingDraws
@@ -22,6 +22,7 @@ from pliant.problem.problem import Problem
 from pliant.problem.scale import Squash
 
 _TRAINING = Training(steps=3000, rate=2e-3, every=150, patience=20)
+_ROUGH = Effort(steps=0.5)  # of the first training, which another follows at the target
 _WIDTH = 32  # units behind the embedding, at least: they combine it with the conditions
 _LEAST = 1e-6  # of the greatest variance of statistics: directions of less are noise of rounding
 _BLOCK = 2**20  # numbers of observations that are summarised at a time
@@ -116,7 +117,8 @@ def fit_summary(
         statistics = last.statistics
     data = dataclasses.replace(data, part=jnp.asarray(-1))  # no parameter is left out
     critic = untrained_critic(critic_key, statistics, dim, data)
-    critic, _ = train(train_key, critic, data, critic_loss, held_out_critic_loss, _TRAINING)
+    effort = _ROUGH if last is None else FULL
+    critic, _ = train(train_key, critic, data, critic_loss, held_out_critic_loss, _TRAINING, effort)
     newest = memory.draws[0]
     found = _statistics_of(critic.statistics, newest, squash)
     statistics = _whitened(critic.statistics, found[newest.ok])
