@@ -9,7 +9,7 @@ Measured discrepancies simulate a set with each parameter and compare it: ``meas
 
 Learned ones train networks on single draws and evaluate them: ``learned``, then ``approach`` (the
 first rounds), ``reading`` (how an observation is read), ``draws`` and ``memory`` (what the networks
-are trained on), ``statistics`` (of long observations), ``ensemble`` (the networks),
-``likelihood_kl`` with ``likelihood_network``, ``ratio_kl``. ``likelihood`` is what a run keeps of
-them.
+are trained on), ``statistics`` (of long observations) with ``critic`` (what trains them),
+``ensemble`` (the networks), ``likelihood_kl`` with ``likelihood_network``, ``ratio_kl``.
+``likelihood`` is what a run keeps of them.
 """

@@ -8,30 +8,37 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
+from scipy.special import ndtri
+from scipy.stats import rankdata
 
 from pliant._deadline import check_time
 from pliant.densities.embeddings import AbstractEmbedding
-from pliant.densities.training import Training, train
+from pliant.densities.training import FULL, Effort, Training, train
 from pliant.densities.weights import perceptron
+from pliant.discrepancies.critic import critic_loss, held_out_critic_loss, untrained_critic
 from pliant.discrepancies.draws import RoundDraws, TrainingDraws
 from pliant.discrepancies.memory import Memory
 from pliant.problem.problem import Problem
 from pliant.problem.scale import Squash
 
-_TRAINING = Training(steps=3000, rate=2e-3, every=150, patience=8)
-_BATCH = 256
-_HELD_OUT = 20  # draws of each held-out parameter: with fewer, noise decides when training ends
-_NEAR = 2.0  # spreads of the newest parameters within which older ones count
+_TRAINING = Training(steps=3000, rate=2e-3, every=150, patience=20)
+_ROUGH = Effort(steps=0.5)  # of the first training, which another follows at the target
+_WIDTH = 32  # units behind the embedding, at least: they combine it with the conditions
+_LEAST = 1e-6  # of the greatest variance of statistics: directions of less are noise of rounding
 _BLOCK = 2**20  # numbers of observations that are summarised at a time
 
 
 class Statistics(eqx.Module):
-    """What the parameters are expected to be, given a single observation.
+    """As many numbers as there are parameters, of a single observation.
 
-    A network is trained to predict the parameters of a round's draws. Where a proposal is narrow,
-    its prediction is linear in the score of the likelihood, and so are as many numbers as there
-    are parameters locally sufficient. A network that predicts badly only loses information: the
-    likelihood of its predictions is learned as that of any data.
+    They are those of an exponential family that tells best which parameter an observation was
+    made with (``Critic``). Near a parameter, the score of the likelihood is linear in them, and so
+    they are locally sufficient. A network that tells badly only loses information: the likelihood
+    of its numbers is learned as that of any data.
+
+    What is lost shows in the means: with statistics that have the share f of the information, they
+    are off by ``sqrt(1 / f - 1)`` of a width. On 20 Ornstein-Uhlenbeck series of 50 points, that
+    is 0.25 for statistics that predict the parameters (least squares), and 0.1 for these.
     """
 
     network: Any
@@ -40,7 +47,7 @@ class Statistics(eqx.Module):
     """Of an observation, as the network takes it."""
 
     def __call__(self, u: Float[Array, " d"], own: Float[Array, " e"]) -> Float[Array, " p"]:
-        """The parameters that one observation tells of."""
+        """The statistics of one observation."""
         return self.body(jnp.concatenate([self.network(u.reshape(self.shape)), own]))
 
 
@@ -81,7 +88,7 @@ def fit_summary(
     data: TrainingDraws,
     last: Summaries | None,
 ) -> tuple[Summaries, float]:
-    """Train a network to predict the parameters, from where the last training ended.
+    """Train a network to tell parameters apart, from where the last training ended.
 
     Args:
         key: For weights and batches.
@@ -94,27 +101,65 @@ def fit_summary(
 
     Returns:
         The statistics of all draws, and the share of the parameters' variance in the newest round
-        that they leave unexplained.
+        that a linear prediction by them leaves unexplained.
     """
-    build_key, body_key, train_key = jax.random.split(key, 3)
+    build_key, body_key, critic_key, train_key = jax.random.split(key, 4)
+    dim = problem.prior.dim
     if last is None:
-        shape, dim = embedding.input_shape(problem.event_shape), problem.prior.dim
+        shape = embedding.input_shape(problem.event_shape)
         inputs = embedding.features + data.own.shape[2]
         statistics = Statistics(
             network=embedding.build(build_key, shape),
-            body=perceptron(body_key, inputs, dim, 2 * dim, 1),
+            body=perceptron(body_key, inputs, dim, max(_WIDTH, 2 * dim), 1),
             shape=shape,
         )
     else:
         statistics = last.statistics
-    statistics, info = train(train_key, statistics, data, _loss, _held_out_loss, _TRAINING)
+    data = dataclasses.replace(data, part=jnp.asarray(-1))  # no parameter is left out
+    critic = untrained_critic(critic_key, statistics, dim, data)
+    effort = _ROUGH if last is None else FULL
+    critic, _ = train(train_key, critic, data, critic_loss, held_out_critic_loss, _TRAINING, effort)
+    newest = memory.draws[0]
+    found = _statistics_of(critic.statistics, newest, squash)
+    statistics = _whitened(critic.statistics, found[newest.ok])
     rounds = tuple(_statistics_of(statistics, draws, squash) for draws in memory.draws)
-    known = rounds[0][memory.draws[0].ok]
+    known = rounds[0][newest.ok]
     spread = np.std(known, axis=0)
     scale = Squash(
         jnp.asarray(np.mean(known, axis=0)), jnp.asarray(np.where(spread > 0, spread, 1.0))
     )
-    return Summaries(statistics, squash, scale, rounds), float(info["held_out"])
+    theta = np.asarray(data.condition[:dim, : data.n_particles]).T
+    unexplained = _unexplained(known, np.repeat(theta, newest.ok.sum(axis=1), axis=0))
+    return Summaries(statistics, squash, scale, rounds), unexplained
+
+
+def _whitened(statistics: Statistics, found: Float[np.ndarray, "S p"]) -> Statistics:
+    """Those linear combinations that are uncorrelated in some draws, with variances of one.
+
+    A critic does not fix which combinations it finds, and nearly equal ones are hard for a density.
+    """
+    mean, covariance = found.mean(axis=0), np.atleast_2d(np.cov(found.T.astype(np.float64)))
+    values, vectors = np.linalg.eigh(covariance)
+    least = max(_LEAST * values[-1], float(np.finfo(np.float32).tiny))
+    matrix = jnp.asarray((vectors / np.sqrt(np.maximum(values, least))).T, float)
+    layer: Any = statistics.body.layers[-1]
+    return eqx.tree_at(
+        lambda s: (s.body.layers[-1].weight, s.body.layers[-1].bias),
+        statistics,
+        (matrix @ layer.weight, matrix @ (layer.bias - jnp.asarray(mean))),
+    )
+
+
+def _unexplained(found: Float[np.ndarray, "S p"], theta: Float[np.ndarray, "S p"]) -> float:
+    """The share of the parameters' variance that is left by a linear prediction.
+
+    It is made from the normal scores of the statistics, since a critic does not fix their scale.
+    """
+    theta = theta - theta.mean(axis=0)
+    scores = ndtri(rankdata(found, axis=0) / (len(found) + 1))
+    design = np.append(scores, np.ones((len(scores), 1)), axis=1)
+    left = theta - design @ np.linalg.lstsq(design, theta)[0]
+    return float(np.mean(np.sum(left**2, axis=0) / np.sum(theta**2, axis=0)))
 
 
 def _statistics_of(
@@ -138,32 +183,3 @@ def _in_block(
     statistics: Statistics, u: Float[Array, "B M d"], own: Float[Array, "B M e"]
 ) -> Float[Array, "B M p"]:
     return jax.vmap(jax.vmap(statistics))(u, own)
-
-
-def _loss(statistics: Statistics, data: TrainingDraws, key: Key[Array, ""]) -> Array:
-    round_key, param_key, draw_key = jax.random.split(key, 3)
-    small = dataclasses.replace(data, batch_size=_BATCH)
-    param = small.batch_params(param_key, small.batch_rounds(round_key, _BATCH))
-    draw = jax.random.randint(draw_key, param.shape, 0, data.u.shape[1])
-    return _error(statistics, data, param, draw)
-
-
-@eqx.filter_jit
-def _held_out_loss(statistics: Statistics, data: TrainingDraws) -> Array:
-    """Over some draws of every tenth parameter of the newest round."""
-    n_draws, param = min(_HELD_OUT, data.u.shape[1]), data.held_out_params
-    draws = jnp.repeat(jnp.arange(n_draws), len(param))
-    return _error(statistics, data, jnp.tile(param, n_draws), draws)
-
-
-def _error(statistics: Statistics, data: TrainingDraws, param: Array, draw: Array) -> Array:
-    """The mean squared error of the parameters, whose variance is one in the newest round.
-
-    Parameters of broader rounds count the less the farther they are away.
-    """
-    found = jax.vmap(statistics)(data.u[param, draw], data.own[param, draw])
-    wanted = data.condition[: found.shape[1], param].T
-    near = jnp.exp(-jnp.mean(wanted**2, axis=1) / (2 * _NEAR**2))
-    weight = jnp.where(data.ok[param, draw], near, 0.0)
-    error = jnp.mean((found - wanted) ** 2, axis=1)
-    return jnp.sum(weight * error) / jnp.maximum(jnp.sum(weight), 1e-6)
