@@ -1,12 +1,15 @@
 """What the data determine, what the prior does, and how much the posterior depends on each."""
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pliant.diagnosis.evidence import Evidence
 from pliant.diagnosis.finding import Finding, Level
 from pliant.problem.samples import as_table
-from pliant.problem.space import constrain_all
+from pliant.problem.space import Space, constrain_all
 
 _DRAWS = 4000  # of the prior
 _UNDETERMINED = 0.1  # contraction below which the data tell nearly nothing
@@ -72,12 +75,9 @@ def _edges(evidence: Evidence, prior: Float[np.ndarray, "n columns"]) -> Finding
 
 def _sensitivity(evidence: Evidence) -> Finding:
     """By how much a mean moves if the prior is raised to the power 1.25 (power-scaling)."""
-    import jax
-    import jax.numpy as jnp
-
     log_w = evidence.log_weights
     space = evidence.problem.prior.space
-    jacobian = np.asarray(jax.vmap(space.log_det)(jnp.asarray(evidence.z, float)), np.float64)
+    jacobian = np.asarray(_log_dets(space, jnp.asarray(evidence.z, float)), np.float64)
     log_prior = evidence.log_prior - jacobian  # in the user's units
     base = np.zeros(len(log_prior)) if log_w is None else log_w
     weights, _ = evidence.weighted(base)
@@ -94,3 +94,8 @@ def _sensitivity(evidence: Evidence) -> Finding:
     text = f"The posterior depends on the prior: to the power {_POWER}, it moves {what}."
     remedy = "Say why the prior is what it is, or measure more."
     return Finding("sensitivity", Level.NOTE, text, remedy, *numbers)
+
+
+@eqx.filter_jit
+def _log_dets(space: Space, z: Float[Array, "K dim"]) -> Float[Array, " K"]:
+    return jax.vmap(space.log_det)(z)

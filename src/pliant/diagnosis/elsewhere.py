@@ -6,7 +6,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Bool, Float, Int, Key
 from scipy.spatial import KDTree
 
 from pliant._importance import effective_sample_size, normalise
@@ -96,8 +96,9 @@ def search(key: Key[Array, ""], evidence: Evidence) -> Cloud | None:
         index = _resampled(rng, (following - t) * now.log_l)
         before, t = now.z, following
         now = Cloud(now.z[index], now.log_prior[index], now.log_l[index])
+        neighbours = before[_neighbours(before, now.z)]
         for _ in range(_MOVES):
-            now = _moved(rng, now, before, cloud, t)
+            now = _moved(rng, now, neighbours, cloud, t)
         if t == 1.0:
             return now
     return None
@@ -133,23 +134,28 @@ def _resampled(rng: np.random.Generator, log_weights: np.ndarray) -> np.ndarray:
     return np.concatenate(indices)
 
 
+def _neighbours(
+    before: Float[np.ndarray, "K dim"], z: Float[np.ndarray, "K dim"]
+) -> Int[np.ndarray, "K n"]:
+    """Those in the population before it was resampled, which has no copies."""
+    spread = before.std(axis=0)
+    return np.asarray(KDTree(before / spread).query(z / spread, k=_NEIGHBOURS)[1])
+
+
 def _moved(
     rng: np.random.Generator,
     now: Cloud,
-    before: Float[np.ndarray, "K dim"],
+    neighbours: Float[np.ndarray, "K n dim"],
     cloud: Callable[[np.ndarray], Cloud],
     t: float,
 ) -> Cloud:
     """A Metropolis step: each particle moves along the difference of two of its neighbours.
 
-    Neighbours are those of the population before it was resampled, which has no copies. They
-    have the scale and the directions of the particle's own mode. (As neighbours depend on
+    They have the scale and the directions of the particle's own mode. (As neighbours depend on
     the place, the step is not quite reversible. For a search, that is no harm.)
     """
     n, dim = now.z.shape
-    spread = before.std(axis=0)
-    neighbours = np.asarray(KDTree(before / spread).query(now.z / spread, k=_NEIGHBOURS)[1])
-    a, b = (before[neighbours[np.arange(n), rng.integers(_NEIGHBOURS, size=n)]] for _ in range(2))
+    a, b = (neighbours[np.arange(n), rng.integers(_NEIGHBOURS, size=n)] for _ in range(2))
     factor = 2.38 / np.sqrt(2 * dim) * rng.choice([0.3, 1.0, 2.0], size=n)
     proposed = cloud(now.z + factor[:, None] * (a - b))
     gain = proposed.log_prior - now.log_prior + t * (proposed.log_l - now.log_l)

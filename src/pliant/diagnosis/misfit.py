@@ -58,10 +58,11 @@ def embedding_distances_to_all(
     """
     mean, means = _embeddings(problem, sets)
     together = np.concatenate([mean[None], means])
-    _, sizes, directions = np.linalg.svd(together - together.mean(axis=0), full_matrices=False)
-    variance = sizes**2 / len(together)
-    scores = (together - together.mean(axis=0)) @ directions.T
-    values = np.sum(scores**2 / (variance + _RIDGE * variance[0]), axis=1)
+    centred = together - together.mean(axis=0)
+    squares, directions = np.linalg.eigh(centred @ centred.T)
+    squares = np.maximum(squares, 0.0)
+    shrunk = squares / (squares + _RIDGE * squares[-1])
+    values = len(together) * np.sum(directions**2 * shrunk, axis=1)
     return float(values[0]), values[1:]
 
 
