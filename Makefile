@@ -72,8 +72,14 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --constraint constr
 
 # The site: every page is executed or tested, a warning is an error. A second build is fast, because
 # pages that have not changed are not executed again. It opens from the disk: site/index.html.
-docs: .venv/docs
-	env -u XLA_FLAGS $(BIN)/sphinx-build -W --keep-going --quiet -b html docs site
+docs: .venv/docs .docs-cache/pages
+	env -u XLA_FLAGS $(BIN)/sphinx-build -W --keep-going --quiet -d .docs-cache/parsed -b html docs .docs-cache/site
+	rm -rf site
+	cp -r .docs-cache/site site
+
+.docs-cache/pages: $(shell find src/pliant -name '*.py')  # a change of the package counts for all pages
+	rm -rf $@ .docs-cache/parsed
+	mkdir -p $@
 
 .venv/docs: .venv/run
 	$(INSTALL) '.[arviz,dask,docs]'

@@ -47,5 +47,6 @@ html_css_files = ["pliant.css"]
 html_math_renderer = "mathml"
 html_copy_source = False
 html_show_sphinx = False
+html_show_copyright = False
 copybutton_prompt_text = r"\$ "
 copybutton_prompt_is_regexp = True

@@ -59,8 +59,8 @@ def infer(
             ``PLI`` fits the options that it was not given to this budget.
         max_seconds: The run ends within a few seconds of this time. A round that is not finished
             then is discarded; compilation, once begun, is not interrupted.
-        progress: Whether to show the rounds: on a terminal as a line that is rewritten; elsewhere
-            the logger "pliant" gets a line per round at the level INFO.
+        progress: Whether to show the rounds: on a terminal and below a notebook's cell as a line
+            that is rewritten; elsewhere the logger "pliant" gets a line per round (level INFO).
         callback: Called with the row and the posterior of each round; if it returns True,
             the run ends there.
 
