@@ -12,7 +12,9 @@ import numpyro.distributions as dist
 import pytest
 
 import pliant
+from known_posteriors import known
 from pliant.densities.particles import particle_density
+from pliant.problem.sets import observed_draws
 from pliant.run.posterior import Posterior
 
 PRIOR = {"mu": dist.Normal(0, 2), "v": dist.Normal(0, 1).expand([2])}
@@ -147,3 +149,15 @@ def test_mistakes_are_told(problem, monkeypatch):
     monkeypatch.setitem(sys.modules, "arviz", None)
     with pytest.raises(ImportError, match=r"pip install 'pliant\[arviz\]'"):
         posterior.to_arviz(4)
+
+
+def test_a_result_adds_the_likelihood_that_it_has_learned():
+    case = known()
+    data = case.result.to_arviz(case.problem, 400, n_predictive=5)
+    z = case.result.posterior.density.sample(jax.random.key(0), 400)
+    expected = case.result.likelihood.log_values(case.problem, observed_draws(case.problem), z)
+    found = data.log_likelihood["likelihood"].values.reshape(400, -1)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert np.isfinite(arviz.loo(data).elpd_loo)
+    measured = known(likelihood=None)
+    assert "log_likelihood" not in measured.result.to_arviz(measured.problem, 400, n_predictive=5)

@@ -10,9 +10,10 @@ from jaxtyping import Array, Float, PyTree
 
 from pliant._checks import check_integer, check_seed
 from pliant.densities.particles import ParticleDensity
+from pliant.discrepancies.likelihood import AbstractLikelihood
 from pliant.problem.problem import Problem
 from pliant.problem.samples import named
-from pliant.problem.sets import simulate_sets
+from pliant.problem.sets import observed_draws, simulate_sets
 from pliant.problem.space import constrain_all
 from pliant.run.show import parameters_text
 
@@ -30,7 +31,7 @@ def inference_data(
     *,
     problem: Problem | None,
     n_predictive: int,
-    log_likelihood: Callable[..., Any] | None,
+    log_likelihood: Callable[..., Any] | AbstractLikelihood | None,
     seed: int,
 ) -> Any:
     """The groups of ``Posterior.to_arviz``."""
@@ -59,7 +60,7 @@ def inference_data(
         some = z[np.arange(min(n_predictive, n)) * n // min(n_predictive, n)]
         groups["posterior_predictive"] = _predictions(predictive_key, problem, some)
     if log_likelihood is not None:
-        values = _log_likelihoods(log_likelihood, problem, theta)
+        values = _log_likelihoods(log_likelihood, problem, z)
         groups["log_likelihood"] = _in_chains({_LIKELIHOOD: values}, chains)
     data = arviz.from_dict(**groups, dims=_dims(problem))
     data.add_groups({"log_prior": _in_chains({"prior": density}, chains)})
@@ -119,9 +120,14 @@ def _predictions(
 
 
 def _log_likelihoods(
-    log_likelihood: Callable[..., Any], problem: Problem, theta: PyTree
+    log_likelihood: Callable[..., Any] | AbstractLikelihood,
+    problem: Problem,
+    z: Float[Array, "n dim"],
 ) -> Float[np.ndarray, "n N"]:
     """The log-likelihood of each observation at each parameter."""
+    if isinstance(log_likelihood, AbstractLikelihood):
+        return log_likelihood.log_values(problem, observed_draws(problem), z)
+    theta = constrain_all(problem.prior.space, z)
     observed = jax.tree.map(jnp.asarray, problem.layout.split(problem.observed, lead=1))
     given = () if problem.conditions is None else (problem.conditions.values,)
 

@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 from pliant._checks import check_integer, check_numbers, check_seed
 from pliant.densities.amortised import AmortisedDensity
 from pliant.densities.base import AbstractDensity
+from pliant.discrepancies.likelihood import AbstractLikelihood
 from pliant.problem import markup
 from pliant.problem.prior import Prior
 from pliant.problem.problem import Problem
@@ -141,7 +142,7 @@ class Posterior(eqx.Module):
         *,
         problem: Problem | None = None,
         n_predictive: int = 100,
-        log_likelihood: Callable[..., Any] | None = None,
+        log_likelihood: Callable[..., Any] | AbstractLikelihood | None = None,
         seed: int = 0,
     ) -> Any:
         """``n`` draws as an ``arviz.InferenceData`` (needs ``pliant[arviz]``).
@@ -157,8 +158,8 @@ class Posterior(eqx.Module):
                 Sets with a failed draw are left out.
             log_likelihood: A JAX function ``f(theta, x)`` (with conditions, ``f(theta, x,
                 condition)``) of one observation, if you know it. It adds the group
-                ``log_likelihood``, for ``arviz.loo`` and ``arviz.psens``. Pliant needs no
-                likelihood, so it has none by itself.
+                ``log_likelihood``, for ``arviz.loo`` and ``arviz.psens``. ``Result.to_arviz``
+                passes the one that a run has learned.
             seed: The seed of all draws.
 
         Raises:

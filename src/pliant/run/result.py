@@ -13,6 +13,7 @@ from pliant.densities.particles import particle_density
 from pliant.discrepancies.likelihood import AbstractLikelihood
 from pliant.methods.base import AbstractMethod
 from pliant.methods.status import PliantWarning, Status
+from pliant.problem.problem import Problem
 from pliant.run import folder as layout
 from pliant.run.failures import Failure
 from pliant.run.figures import history_figure
@@ -87,6 +88,15 @@ class Result:
     def plot_history(self) -> "Figure":
         """The numbers of the run by round, with the limits of its method."""
         return history_figure(self)
+
+    def to_arviz(self, problem: Problem, n: int = 10_000, **options: Any) -> Any:
+        """``Posterior.to_arviz`` with all groups, that of a learned likelihood included.
+
+        It is known up to a constant of each observation: ``arviz.loo`` then tells influential
+        observations, but its sum cannot be compared with that of another model.
+        """
+        given = {"log_likelihood": self.likelihood, "seed": self.seed, **options}
+        return self.posterior.to_arviz(n, problem=problem, **given)
 
     def resampled(self) -> Posterior:
         """The posterior of the final check's weighted draws, closer to the target than the fit.
