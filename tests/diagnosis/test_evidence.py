@@ -1,10 +1,11 @@
 """What the checks look at, against loops over the closed form."""
 
+import jax
 import numpy as np
 
 import pliant
-from known_posteriors import N_OBS, known
-from pliant.diagnosis.evidence import _used
+from known_posteriors import N_OBS, clean, known, problem_of, result_of
+from pliant.diagnosis.evidence import _used, gather
 
 
 def test_evidence_has_the_sizes_it_says(evidence):
@@ -46,3 +47,18 @@ def test_more_parameters_rank_by_smaller_sets(exact):
     assert _used(exact.problem, 500) == N_OBS
     wide = pliant.tasks.get("gaussian_location").problem(100)
     assert 20 <= _used(wide, 1000) <= 60
+
+
+def test_a_slow_simulator_tells_how_far_it_is():
+    def draw(rng, theta):
+        return theta["mu"] + rng.normal(size=2)
+
+    problem = problem_of(clean(n_obs=3), pliant.PythonSimulator(draw))
+    told = []
+    posterior = result_of(problem).posterior
+    found = gather(jax.random.key(0), problem, posterior, None, told.append)
+    assert told[:2] == ["simulating 200 sets of 3", "simulating 200 sets of 3: 20 done"]
+    assert len(told) == 10
+    off = found.simulated - found.theta[:200, None]
+    assert abs(off.mean()) < 4 / np.sqrt(off.size)
+    assert abs(off.std() - 1) < 0.1

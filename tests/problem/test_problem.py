@@ -9,6 +9,7 @@ import pytest
 import pliant
 import pliant.problem.problem
 from pliant.problem.prior import read_prior
+from pliant.problem.sets import simulate_sets
 from pliant.simulators.base import AbstractSimulator
 from pliant.simulators.jax import JaxSimulator
 
@@ -225,3 +226,36 @@ def silent(key, theta):
 def test_a_simulator_that_cannot_be_used_is_refused(function, message):
     with pytest.raises(TypeError, match=f"(?s)simulator: .*{message}"):
         problem(simulator=function)
+
+
+def test_a_problem_takes_more_observations_under_its_own_conditions():
+    c = np.arange(4.0, dtype=np.float32)
+
+    def simulator(key, theta, condition):
+        return theta["mu"] + condition["dose"] + 0.0 * jax.random.normal(key, (2,))
+
+    problem = pliant.Problem(PRIOR, simulator, np.zeros((4, 2)), conditions={"dose": c})
+    new = np.array([[9.0, 7.0], [8.0, 6.0]], np.float32)
+    more = problem.with_more(new, np.array([3, 1]))
+    assert more.n_obs == 6
+    np.testing.assert_array_equal(more.observed[4:], new)
+    np.testing.assert_array_equal(more.conditions.values["dose"], [0, 1, 2, 3, 3, 1])
+    np.testing.assert_array_equal(more.conditions.rows[4:], problem.conditions.rows[[3, 1]])
+    draws = simulate_sets(jax.random.key(0), more, jnp.zeros((1, 3)), 6)
+    mu = float(problem.prior.space.constrain(jnp.zeros(3))["mu"][0])
+    np.testing.assert_allclose(draws.x[0, :, 0], mu + more.conditions.values["dose"], atol=1e-6)
+    assert problem.n_obs == 4
+
+
+def test_more_observations_have_gaps_too():
+    x = np.array([[0.0, 1.0], [np.nan, 2.0], [1.0, 1.0]], np.float32)
+
+    def simulator(key, theta):
+        return theta["mu"] + jax.random.normal(key, (2,))
+
+    problem = pliant.Problem(PRIOR, simulator, x, missing=True)
+    seen = np.array([[True, False]])
+    more = problem.with_more(np.ones((1, 2), np.float32), np.array([0]), seen)
+    np.testing.assert_array_equal(more.seen, np.concatenate([problem.seen, seen]))
+    whole = problem.with_more(np.ones((1, 2), np.float32), np.array([0]))
+    assert whole.seen[-1].all()

@@ -138,3 +138,17 @@ def test_a_long_list_is_cut(tmp_path):
     add(tmp_path, ["a", "b", "c", "d", "e"])
     with pytest.raises(FileExistsError, match="it holds a, b, c and 2 more, and no run"):
         check_own(tmp_path)
+
+
+def test_runs_on_simulated_sets_go_with_their_run(run):
+    rerun = layout.rerun_folder(run, 0) / "003"
+    layout.round_file(rerun, 1).parent.mkdir(parents=True)
+    write_json(rerun / layout.RUN, {"format": layout.FORMAT})
+    write_arrays(layout.round_file(rerun, 1), {"x": [1.0]})
+    kept = [run / layout.RERUNS / name for name in ("0/mine/run.json", "0/004/notes.txt")]
+    for path in kept:
+        path.parent.mkdir(parents=True)
+        path.write_text("{}")
+    remove_run(run)
+    assert not rerun.exists()
+    assert all(path.exists() for path in kept)

@@ -23,6 +23,7 @@ _CANDIDATES = 100, 500, 2000  # per dimension, at least, at most: weighted by a 
 _EFFECTIVE = 60  # candidates that the likelihood of a simulated set should leave
 _PAIRS = 4e7  # of candidate and simulated draw, evaluated at most
 _FEWEST_SETS, _FEWEST_CANDIDATES = 100, 300
+_PARTS = 10  # in which a simulator outside JAX makes the sets
 _BLOCK = 2**12  # simulated draws that are evaluated at a time
 
 
@@ -107,8 +108,7 @@ def gather(
     draw_key, simulate_key = jax.random.split(key)
     z = posterior.density.sample(draw_key, _PARAMETERS)
     n_sets, n_candidates = _sizes(problem)
-    advance(f"simulating {n_sets} sets of {problem.n_obs:,}")
-    sets = simulate_sets(simulate_key, problem, z[:n_sets], problem.n_obs)
+    sets = _simulate(simulate_key, problem, z[:n_sets], advance)
     names, theta = as_table(constrain_all(problem.prior.space, z), problem.prior.space.names)
     evidence = Evidence(
         problem=problem,
@@ -119,7 +119,7 @@ def gather(
         theta=theta,
         log_prior=np.asarray(problem.prior.log_prob(z), np.float64),
         log_q=np.asarray(posterior.density.log_prob(z), np.float64),
-        sets=jax.tree.map(np.asarray, sets),
+        sets=sets,
     )
     if likelihood is None:
         return evidence
@@ -135,6 +135,21 @@ def gather(
         log_sets=log_sets,
         share=n_used / problem.n_obs,
     )
+
+
+def _simulate(
+    key: Key[Array, ""], problem: Problem, z: Float[Array, "R dim"], advance: Any
+) -> Draws:
+    """A set of N draws with each parameter; a slow simulator tells how far it is."""
+    size = len(z) if problem.simulator.compiled else -(-len(z) // _PARTS)
+    parts = []
+    for start in range(0, len(z), size):
+        told = f": {start} done" if start else ""
+        advance(f"simulating {len(z)} sets of {problem.n_obs:,}{told}")
+        some = z[start : start + size]
+        sets = simulate_sets(jax.random.fold_in(key, start), problem, some, problem.n_obs)
+        parts.append(jax.tree.map(np.asarray, sets))
+    return jax.tree.map(lambda *arrays: np.concatenate(arrays), *parts)
 
 
 def _sizes(problem: Problem) -> tuple[int, int]:
