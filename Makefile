@@ -27,7 +27,7 @@ types: .venv/dev
 # plain emitters. Long runs need the opposite.
 XLA := --xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level
 FAST := $(XLA)=0 --xla_cpu_use_fusion_emitters=false
-LONG := tests/test_accuracy.py tests/methods/test_pli.py
+LONG := tests/test_accuracy.py tests/methods/test_pli.py tests/discrepancies/test_statistics.py
 QUICK := $(addprefix tests/,test_checks.py test_files.py test_importance.py densities simulators problem weighting plots)
 PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 

@@ -19,6 +19,7 @@ ABC = {
     "mh-abc": "MHABC",
 }
 NOT_THERE = {"metrics.json", "simulations"}  # before pliant eval, and with JAX simulators
+NOT_THERE |= {"diagnosis.json", "diagnosis.png", "reruns"}  # before pliant diagnose
 TINY = ["--method", "pli-mmd", "--family", "gaussian"]
 TINY += ["--rounds", "2", "--n-particles", "200", "--n-draws", "20"]
 

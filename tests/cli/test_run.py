@@ -157,13 +157,16 @@ def test_a_problem_in_a_file_and_its_default_folder(model, tmp_path):
     assert len(config["file"]["sha256"]) == 64
     assert config["n_obs"] == 5
 
-    write_json(folder / "metrics.json", {"metrics": []})
+    for name in ("metrics.json", "diagnosis.json"):
+        write_json(folder / name, {"metrics": []})
+    (folder / "diagnosis.png").touch()
     budget = ["--max-simulations", 200 * 20 + 1024]  # one round, and the pilot of the scales
     outcome = pliant_command("run", f"{model}:make", *TINY, "--seed", 4, *budget, "--overwrite")
     assert outcome.exit_code == 0, outcome.output
     assert "out_of_simulations: Another round would exceed 5,024 simulations." in outcome.stdout
     assert len(pliant.load(folder).history) == 1
-    assert not (folder / "metrics.json").exists()  # they were those of the result before
+    for name in ("metrics.json", "diagnosis.json", "diagnosis.png"):
+        assert not (folder / name).exists()  # they were those of the result before
 
 
 @pytest.mark.parametrize(("name", "rounds"), [("rejection-abc", 25), ("mh-abc", 3)])

@@ -14,7 +14,7 @@ import pliant
 from pliant.cli.errors import UserError
 from pliant.problem.samples import named
 from pliant.run import folder as layout
-from pliant.run.ownership import check_own, is_own, remove_run
+from pliant.run.ownership import check_own, remove_evaluations, remove_run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,8 +65,7 @@ def write_run(folder: Path, result: "Result", target: "Target") -> dict[str, Any
     from pliant._files import write_arrays
     from pliant.plots.pairs import plot_pairs
 
-    if is_own(folder / layout.METRICS):  # those of the run before it was resumed
-        (folder / layout.METRICS).unlink()
+    remove_evaluations(folder)  # those of the run before it was resumed
     samples = named(result.posterior.sample(N_SAMPLES, seed=result.seed))
     write_arrays(folder / layout.SAMPLES, samples)
     write_figure(folder / layout.HISTORY_FIGURE, result.plot_history())

@@ -66,16 +66,26 @@ def remove_run(folder: Path) -> None:
         _remove_numbered(ledger, partial(layout.ledger_file, ledger))
     _remove_empty(folder / layout.SIMULATIONS)
     _remove_numbered(folder / layout.ROUNDS, partial(layout.round_file, folder))
+    remove_evaluations(folder)
+    files = set(layout.CONTENTS) - {layout.ROUNDS, layout.SIMULATIONS, layout.RERUNS, *_BEGUN}
+    for name in (*sorted(files), layout.RUN, layout.CONFIG):  # what says whose it is comes last
+        if not name.endswith(".json") or is_own(folder / name):
+            (folder / name).unlink(missing_ok=True)
+
+
+def remove_evaluations(folder: Path) -> None:
+    """Remove what was found out about a result, which another one is about to replace."""
+    if is_own(folder / layout.DIAGNOSIS):
+        (folder / layout.DIAGNOSIS).unlink()
+        (folder / layout.DIAGNOSIS_FIGURE).unlink(missing_ok=True)
+    if is_own(folder / layout.METRICS):
+        (folder / layout.METRICS).unlink()
     for rerun in _reruns(folder):
         remove_run(rerun)
         remove_lock(rerun)
         _remove_empty(rerun)
         _remove_empty(rerun.parent)
     _remove_empty(folder / layout.RERUNS)
-    files = set(layout.CONTENTS) - {layout.ROUNDS, layout.SIMULATIONS, layout.RERUNS, *_BEGUN}
-    for name in (*sorted(files), layout.RUN, layout.CONFIG):  # what says whose it is comes last
-        if not name.endswith(".json") or is_own(folder / name):
-            (folder / name).unlink(missing_ok=True)
 
 
 def remove_checkpoints(folder: Path) -> None:
