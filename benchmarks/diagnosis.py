@@ -258,7 +258,8 @@ exact but for one change: every parameter moved by one standard deviation, twice
 (around its mode), or one of four modes left out. *Sound*, *doubtful* and *unsound* are shares of
 the data sets. *Checks* are those that found something, with the share of the data sets.
 Gaussian location: N = 20; README's problem: 50; SLCP: 100; outliers: 5 of 100 at five standard
-deviations in both features; wrong signs: 3 of 60 rows of a regression with conditions; t with 3
+deviations in both features; wrong signs: 3 of 60 rows of a regression with conditions, of the ten
+with the largest outcomes (a wrong sign of a small one is no error); t with 3
 degrees for normal, and negative binomial with twice the variance for Poisson: N = 200. *AUC* is the
 area under the ROC curve of the ranking of single observations, the mean over data sets. *Accused*
 is the share of the data sets in which a sound observation would be accused, or any of the planted.
