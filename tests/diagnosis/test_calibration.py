@@ -80,11 +80,12 @@ def test_a_wrong_likelihood_is_found(options, level, told):
         np.testing.assert_allclose(found.shift, 0.82, atol=0.3)
 
 
-def test_checks_that_do_not_apply_say_so():
+def test_what_is_not_known_to_be_calibrated_is_doubtful():
     (finding,) = check_calibration(None, learned=False)
-    assert finding.level == "skipped"
+    assert finding.level == "doubtful"
     assert "reruns=100" in finding.remedy
-    assert check_calibration(None, learned=True)[0].level == "skipped"
+    assert check_calibration(None, learned=True)[0].level == "doubtful"
+    assert check_calibration(None, learned=False, reruns=True)[0].level == "skipped"
 
 
 def test_reruns_that_fail_are_doubted():

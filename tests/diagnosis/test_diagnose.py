@@ -58,9 +58,11 @@ def test_a_run_without_a_posterior_is_unsound(exact):
 
 
 def test_a_method_without_a_likelihood_says_what_does_not_apply():
+    """Nobody knows whether its posterior has the right width, so that it is doubtful."""
     found, levels = verdict(known(likelihood=None))
-    assert found == "sound"
-    for check in ("fit", "other modes", "calibration"):
+    assert found == "doubtful"
+    assert {check for check, level in levels.items() if level == "doubtful"} == {"calibration"}
+    for check in ("fit", "other modes"):
         assert levels[check] == "skipped"
     for check in ("misfit", "observations", "predictive", "simulator"):
         assert levels[check] == "ok"

@@ -125,15 +125,35 @@ def likelihood_calibration(
     return Calibration(names, np.stack(ranks), shrunk, share)
 
 
-def check_calibration(calibration: Calibration | None, *, learned: bool) -> list[Finding]:
-    """One finding on all parameters; the worst one decides."""
+def coordinate_calibration(evidence: Evidence) -> Calibration | None:
+    """The same of the unconstrained parameters."""
+    names = tuple(f"z[{i}]" for i in range(evidence.z.shape[1]))
+    return likelihood_calibration(evidence, evidence.z, names)
+
+
+def check_calibration(
+    calibration: Calibration | None, *, learned: bool, reruns: bool = False
+) -> list[Finding]:
+    """One finding on all parameters; the worst one decides.
+
+    A posterior of which nobody knows whether it is calibrated is doubtful: one that is several
+    times too wide passes every other check of a method that learns nothing.
+
+    Args:
+        calibration: The ranks, if there are any.
+        learned: Whether a likelihood was learned.
+        reruns: Whether whole runs tell instead.
+    """
     name = "calibration"
     if calibration is None and learned:
         text = "The posterior is too wide for its likelihood: weights leave too few draws to rank."
-        return [skipped(name, text, "Use more rounds.")]
+        return [Finding(name, Level.DOUBTFUL, text, "Use more rounds.")]
+    if calibration is None and reruns:
+        return [skipped(name, "Nothing was learned; the reruns tell.")]
     if calibration is None:
-        text = "Nothing was learned by which posteriors of simulated sets could be found."
-        return [skipped(name, text, "Pass reruns=100 to find them by runs of their own.")]
+        text = "Nothing was learned that tells whether the posterior has the right width."
+        remedy = "Pass reruns=100 to find out by runs of their own, or use pliant.PLI()."
+        return [Finding(name, Level.DOUBTFUL, text, remedy)]
     return [_finding(name, calibration, "Posteriors of", _REMEDY)]
 
 

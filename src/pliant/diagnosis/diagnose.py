@@ -12,6 +12,7 @@ from pliant.diagnosis.arrived import check_arrival
 from pliant.diagnosis.calibration import (
     check_calibration,
     check_reruns,
+    coordinate_calibration,
     likelihood_calibration,
 )
 from pliant.diagnosis.determination import check_determination
@@ -89,9 +90,9 @@ def diagnose(
     predictive, features = check_predictive(evidence, statistics or {})
     advance("looking at ranks")
     calibration = likelihood_calibration(evidence, evidence.theta, evidence.names)
-    coordinates = tuple(f"z[{i}]" for i in range(evidence.z.shape[1]))
-    moved = likelihood_calibration(evidence, evidence.z, coordinates)
-    ranks = check_calibration(calibration, learned=result.likelihood is not None)
+    moved = coordinate_calibration(evidence)
+    learned = result.likelihood is not None
+    ranks = check_calibration(calibration, learned=learned, reruns=reruns > 0)
     if reruns:
         place = None if folder is None else rerun_folder(check_path("folder", folder), seed)
         options = {"reruns": reruns, "workers": workers, "folder": place, "advance": advance}
