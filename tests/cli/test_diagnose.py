@@ -67,7 +67,7 @@ def test_ctrl_c_writes_nothing(diagnosed, monkeypatch):
     monkeypatch.setattr("pliant.diagnosis.diagnose.diagnose", interrupted)
     outcome = pliant_command("diagnose", diagnosed.folder)
     assert outcome.exit_code == 130
-    assert "nothing was written" in outcome.stderr
+    assert "no diagnosis was written" in outcome.stderr
     assert not (diagnosed.folder / "diagnosis.json").exists()
 
 

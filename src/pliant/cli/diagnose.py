@@ -46,7 +46,7 @@ def diagnose_run(
             found = diagnose(load(folder), target.problem, seed=seed, **options)
             figure = found.plot()
     except KeyboardInterrupt:
-        typer.echo("Interrupted: nothing was written.", err=True)
+        typer.echo("Interrupted: no diagnosis was written.", err=True)
         return _INTERRUPTED
     if has_changed(target, config):
         say(out, f"{target.text} is not the file of the run: this diagnosis is for its problem.")

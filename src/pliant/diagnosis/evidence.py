@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Key
 
 from pliant._importance import smooth_weights
 from pliant.discrepancies.likelihood import AbstractLikelihood
+from pliant.problem.points import observed_points, points
 from pliant.problem.problem import Problem
 from pliant.problem.samples import as_table
 from pliant.problem.sets import Draws, observed_draws, simulate_sets
@@ -24,6 +25,7 @@ _EFFECTIVE = 60  # candidates that the likelihood of a simulated set should leav
 _PAIRS = 4e7  # of candidate and simulated draw, evaluated at most
 _FEWEST_SETS, _FEWEST_CANDIDATES = 100, 300
 _PARTS = 10  # in which a simulator outside JAX makes the sets
+_SCALED = 20_000  # simulated draws that tell the scale of points
 _BLOCK = 2**12  # simulated draws that are evaluated at a time
 
 
@@ -204,6 +206,21 @@ def _evaluate_sets(
         sums = np.nansum(values[:, :, used], axis=2, dtype=np.float64) * (n_used / usable)[None]
         totals.append(sums[:, :kept])
     return np.concatenate(own), np.concatenate(totals, axis=1)
+
+
+def scaled_points(
+    problem: Problem, sets: Draws
+) -> tuple[Float[np.ndarray, "N p"], Float[np.ndarray, "R N p"]]:
+    """Observations and simulated draws with their conditions and gaps, at one robust scale."""
+    observed = np.asarray(observed_points(problem), np.float64).reshape(problem.n_obs, -1)
+    ok = np.asarray(sets.ok)
+    rows = np.asarray(points(problem, sets.x, sets.under, sets.seen), np.float64)
+    rows = rows.reshape(*ok.shape, -1)
+    pooled = np.concatenate([observed, rows[ok][:_SCALED]])
+    low, middle, high = np.quantile(pooled, [0.16, 0.5, 0.84], axis=0)
+    spread = (high - low) / 2
+    spread = np.where(spread > 0, spread, np.maximum(pooled.std(axis=0), 1e-30))
+    return (observed - middle) / spread, (rows - middle) / spread
 
 
 def _rows(draws: Draws, event_axes: int) -> Float[np.ndarray, "*lead d"]:

@@ -3,10 +3,9 @@
 import numpy as np
 from jaxtyping import Float
 
-from pliant.diagnosis.evidence import Evidence
+from pliant.diagnosis.evidence import Evidence, scaled_points
 from pliant.diagnosis.finding import Finding, Level
 from pliant.diagnosis.p_values import LIMIT, joint_p_value
-from pliant.problem.points import observed_points, points
 from pliant.problem.problem import Problem
 from pliant.problem.sets import Draws
 
@@ -77,17 +76,9 @@ def _embeddings(
 ) -> tuple[Float[np.ndarray, " W"], Float[np.ndarray, "R W"]]:
     """Mean random features of the observed set, and of each simulated one.
 
-    Points are scaled by the observations, which are the same whatever sets they are compared with.
     A failed draw does not count.
     """
-    observed = np.asarray(observed_points(problem), np.float64).reshape(problem.n_obs, -1)
-    ok = np.asarray(sets.ok)
-    rows = np.asarray(points(problem, sets.x, sets.under, sets.seen), np.float64)
-    rows = rows.reshape(*ok.shape, -1)
-    pooled = np.concatenate([observed, rows[ok][:20_000]])
-    low, middle, high = np.quantile(pooled, [0.16, 0.5, 0.84], axis=0)
-    spread = (high - low) / 2
-    spread = np.where(spread > 0, spread, np.maximum(pooled.std(axis=0), 1e-30))
+    observed, rows = scaled_points(problem, sets)
     rng = np.random.default_rng(0)
     dim = observed.shape[1]
     scales = np.repeat(_LENGTHSCALES, _WAVES) * np.sqrt(dim)
@@ -95,12 +86,12 @@ def _embeddings(
     phases = rng.uniform(0, 2 * np.pi, len(scales))
 
     def features(x: np.ndarray) -> np.ndarray:
-        ratio = (x - middle) / spread
-        bounded = np.sign(ratio) * np.minimum(np.abs(ratio), 5 + np.log1p(np.abs(ratio)))
+        bounded = np.sign(x) * np.minimum(np.abs(x), 5 + np.log1p(np.abs(x)))
         return np.cos(bounded @ frequencies + phases)
 
+    ok, none = np.asarray(sets.ok), np.zeros(len(scales))
     means = [
-        features(x[o]).mean(axis=0) if o.any() else np.zeros(len(scales))
-        for x, o in zip(rows, ok, strict=True)
+        features(x[usable]).mean(axis=0) if usable.any() else none
+        for x, usable in zip(rows, ok, strict=True)
     ]
     return features(observed).mean(axis=0), np.stack(means)

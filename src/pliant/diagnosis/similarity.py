@@ -3,8 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
-from pliant.diagnosis.evidence import Evidence
-from pliant.problem.points import observed_points, points
+from pliant.diagnosis.evidence import Evidence, scaled_points
 
 _WIDTH = 0.5  # of the kernel, in standard deviations of a feature
 _MOST = 2000  # simulated draws that others are compared with
@@ -20,27 +19,15 @@ def similarities(
     Conditions and gaps are part of a draw, so that it is compared with draws that were made
     alike.
     """
-    problem, sets = evidence.problem, evidence.sets
-    ok = np.asarray(sets.ok)
-    rows = np.asarray(points(problem, sets.x, sets.under, sets.seen), np.float64)
-    rows = rows.reshape(*ok.shape, -1)
-    observed = np.asarray(observed_points(problem), np.float64).reshape(problem.n_obs, -1)
-    known = rows[ok]
-    low, middle, high = np.quantile(known, [0.16, 0.5, 0.84], axis=0)
-    spread = (high - low) / 2
-    spread = np.where(spread > 0, spread, np.maximum(known.std(axis=0), 1e-30))
-    half = len(rows) // 2
+    observed, rows = scaled_points(evidence.problem, evidence.sets)
+    ok, half = np.asarray(evidence.sets.ok), len(rows) // 2
     centres = rows[:half][ok[:half]]
-    chosen = np.random.default_rng(0).permutation(len(centres))[:_MOST]
-    centres = (centres[chosen] - middle) / spread
-    dim = rows.shape[-1]
-    width = _WIDTH * max(1.0, dim) ** 0.5
+    centres = centres[np.random.default_rng(0).permutation(len(centres))[:_MOST]]
+    width = _WIDTH * rows.shape[-1] ** 0.5
 
     def loss(x: np.ndarray) -> np.ndarray:
-        scaled = (x - middle) / spread
-        return np.concatenate(
-            [_loss(scaled[i : i + _ROWS], centres, width) for i in range(0, len(scaled), _ROWS)]
-        )
+        starts = range(0, len(x), _ROWS)
+        return np.concatenate([_loss(x[i : i + _ROWS], centres, width) for i in starts])
 
     own = np.full(ok.shape, np.nan)
     own[half:][ok[half:]] = loss(rows[half:][ok[half:]])
