@@ -44,13 +44,12 @@ def test_help_states_the_defaults_that_the_method_has():
     assert stated["--family"] == "spline-flow"
     assert isinstance(usual.family, pliant.SplineFlow)
     assert stated["--n-draws"] == (
-        "20, or N / 2 from 50 to 100 with a JAX simulator; with a distance between sets the larger "
-        "of N and 100; with pli-paper and -abc N"
+        "20, or up to 200 with a JAX simulator; with a distance between sets the larger of N and "
+        "100; with pli-paper and -abc N"
     )
-    sizes = {10: 50, 120: 60, 1000: 100}
-    assert all(usual.resolved(problem_of(n)).n_draws == m for n, m in sizes.items())
+    assert usual.resolved(ten).n_draws == usual.resolved(thousand).n_draws == 200
     assert usual.resolved(problem_of(1000, compiled=False)).n_draws == 20
-    assert method_of(discrepancy="ratio-kl").resolved(ten).n_draws == 50
+    assert method_of(discrepancy="ratio-kl").resolved(ten).n_draws == 200
     assert (metric.resolved(ten).n_draws, metric.resolved(thousand).n_draws) == (100, 1000)
     assert pliant.PLI.paper(10).resolved(ten).n_draws == 10
     beta = "0.5 / N; with a distance between sets 0.05 / N; with pli-paper 5e-4"

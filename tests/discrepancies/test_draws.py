@@ -1,27 +1,29 @@
 """Training draws: which rounds and parameters a batch has, and how counts are spread."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pliant.discrepancies.draws import TrainingDraws, are_counts, dequantise
+from pliant.discrepancies.draws import RoundDraws, TrainingDraws, are_counts, dequantise
 
 KEY = jax.random.key(0)
 N_PARTICLES, BATCH = 57, 4000
 
 
-def draws(*shares, part=0, parts=1, n_particles=N_PARTICLES):
+def draws(*shares, part=0, parts=1, n_particles=N_PARTICLES, n_draws=4):
     """Room for five rounds, of which the first ones get these shares of the training."""
     size = 5 * n_particles
     shares = np.pad(shares, (0, 5 - len(shares)))
     return TrainingDraws(
         condition=jnp.zeros((2, size)),
-        u=jnp.zeros((size, 4, 3)),
-        own=jnp.zeros((size, 4, 0)),
+        u=jnp.zeros((size, n_draws, 3)),
+        own=jnp.zeros((size, n_draws, 0)),
         kind=None,
         seen=None,
-        ok=jnp.ones((size, 4), bool),
+        ok=jnp.ones((size, n_draws), bool),
         cumulative=jnp.asarray(shares.cumsum(), float),
         part=jnp.asarray(part),
         parts=parts,
@@ -78,6 +80,51 @@ def test_no_part_is_left_out_of_too_few_parameters():
     data = draws(1.0, part=1, parts=3, n_particles=29)  # 26 are trained on, and 27 make a group
     seen = set(np.asarray(data.batch_params(KEY, jnp.array([0]))).tolist())
     assert seen == {k for k in range(29) if k % 10}
+
+
+def test_moments_are_those_of_usable_draws():
+    """Of all parameters, and of the held-out ones; a parameter without a usable draw has none."""
+    rng = np.random.default_rng(0)
+    u = rng.normal(3.0, 1.0, (5 * N_PARTICLES, 4, 3)).astype(np.float32)
+    ok = rng.random((len(u), 4)) < 0.7
+    ok[:2] = [[True] * 4, [False] * 4]
+    u[~ok] = np.nan
+    plain = dataclasses.replace(draws(1.0), u=jnp.asarray(u), ok=jnp.asarray(ok))
+    data = plain.with_moments()
+    for index, moments in ((range(len(u)), data.moments), (plain.held_out_params, None)):
+        found = data.held_out_moments if moments is None else moments
+        for place, param in enumerate(np.asarray(index)):
+            known = u[param][ok[param]]
+            assert found.n[place] == len(known)
+            if len(known):
+                covariance = np.cov(known.T, bias=True)
+                np.testing.assert_allclose(found.mean[:, place], known.mean(axis=0), rtol=1e-5)
+                np.testing.assert_allclose(found.covariance[..., place], covariance, atol=1e-5)
+
+
+def test_the_held_out_loss_needs_fifty_draws_of_a_parameter_at_most():
+    assert draws(1.0).n_held_out_draws == 4
+    assert draws(1.0, n_draws=80).n_held_out_draws == 50
+
+
+def test_draws_are_repeated_equally_often():
+    rng = np.random.default_rng(0)
+    ok = rng.random((5, 2)) < 0.5
+    given = RoundDraws(
+        features=rng.normal(size=(5, 1)),
+        rows=rng.normal(size=(5, 2, 3)),
+        own=np.zeros((5, 2, 0)),
+        kind=None,
+        seen=None,
+        ok=ok,
+    )
+    assert given.repeated(2) is given
+    more = given.repeated(6)
+    assert more.kind is None
+    np.testing.assert_array_equal(more.features, given.features)
+    for start in (0, 2, 4):
+        np.testing.assert_array_equal(more.rows[:, start : start + 2], given.rows)
+        np.testing.assert_array_equal(more.ok[:, start : start + 2], ok)
 
 
 def test_counts_are_whole_numbers_everywhere():

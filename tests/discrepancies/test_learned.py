@@ -15,6 +15,7 @@ from scipy.stats import norm
 
 import pliant
 from learned_networks import LIKELIHOOD, RATIO, learned, plain
+from pliant.discrepancies.learned import _kept
 
 KINDS = {"likelihood": LIKELIHOOD, "ratio": RATIO}
 N = 10
@@ -92,9 +93,8 @@ def test_a_gaussian_is_used_where_splines_gain_nothing(trained):
 
 
 def test_pli_with_a_learned_likelihood_meets_the_exact_posterior():
-    method = pliant.PLI(
-        discrepancy=KINDS["likelihood"], family=pliant.Gaussian(), n_particles=1000, rounds=12
-    )
+    sizes = {"n_particles": 1000, "n_draws": 20, "rounds": 12}
+    method = pliant.PLI(discrepancy=KINDS["likelihood"], family=pliant.Gaussian(), **sizes)
     result = pliant.infer(PROBLEM, method, seed=0)
     assert result.status == "converged"
     assert result.history["simulations"][-1] <= 12 * 1000 * 20
@@ -148,15 +148,35 @@ def test_options_are_checked(kind, option, value):
 
 
 @pytest.mark.parametrize(
-    ("n_obs", "numbers", "n_draws"), [(1, 2, 50), (130, 2, 65), (1000, 2, 100), (1000, 600, 20)]
+    ("numbers", "n_draws"), [(1, 200), (10, 200), (20, 104), (50, 50), (600, 20)]
 )
-def test_more_draws_for_more_observations_and_fewer_of_long_ones(n_obs, numbers, n_draws):
+def test_fewer_draws_of_long_observations(numbers, n_draws):
+    """2 ** 22 numbers in a round, but 50 draws within 2 ** 24 numbers, and 20 in any case."""
     problem = pliant.Problem(
         {"mu": dist.Normal(0, 1)},
         lambda key, theta: theta["mu"] + jax.random.normal(key, (numbers,)),
-        np.zeros((n_obs, numbers)),
+        np.zeros((10, numbers)),
     )
     assert pliant.LikelihoodKL().default_sizes(problem) == (2000, n_draws)
+
+
+@pytest.mark.parametrize(("n_obs", "evaluated"), [(1, 5000), (500, 4000), (5000, 2000)])
+def test_fewer_particles_are_evaluated_with_many_observations(n_obs, evaluated):
+    problem = pliant.Problem(
+        {"mu": dist.Normal(0, 1)},
+        lambda key, theta: theta["mu"] + jax.random.normal(key),
+        np.zeros(n_obs),
+    )
+    assert pliant.LikelihoodKL()._n_evaluated(problem) == evaluated
+    assert pliant.LikelihoodKL(n_evaluated=300)._n_evaluated(problem) == 300
+
+
+@pytest.mark.parametrize(
+    ("n_draws", "kept"), [(5, 5), (50, 50), (99, 99), (104, 52), (199, 199), (200, 50), (1000, 50)]
+)
+def test_rounds_that_only_approach_keep_fewer_draws(n_draws, kept):
+    """Fifty or a little more, but a whole share of them."""
+    assert _kept(n_draws) == kept
 
 
 def test_a_simulator_that_is_slow_makes_twenty_draws():

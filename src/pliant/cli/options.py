@@ -100,8 +100,8 @@ N_PARTICLES = _method(
 N_DRAWS = _method(
     "M",
     "Simulations per parameter.",
-    "20, or N / 2 from 50 to 100 with a JAX simulator; with a distance between sets the larger of "
-    "N and 100; with pli-paper and -abc N",
+    "20, or up to 200 with a JAX simulator; with a distance between sets the larger of N and 100; "
+    "with pli-paper and -abc N",
 )
 BETA = _method(
     "NUMBER|calibrated",

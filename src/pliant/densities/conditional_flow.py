@@ -141,14 +141,22 @@ class ConditionalFlow(eqx.Module):
         log_det = log_det + jnp.sum(log_diagonal, axis=0)
         return log_det - 0.5 * jnp.sum(noise**2, axis=0) - 0.5 * n_known * jnp.log(2 * jnp.pi)
 
-    def gaussian_log_prob(
-        self, y: Float[Array, "dim B M"], condition: Float[Array, "condition_dim B"]
-    ) -> Float[Array, "B M"]:
-        """Without splines: log densities of ``M`` points for each condition."""
-        mean, log_diagonal, below = (part[..., None] for part in self.head(condition))
-        x = _times_triangle(log_diagonal, below, y - mean)
+    def mean_gaussian_log_prob(
+        self,
+        mean: Float[Array, "dim B"],
+        covariance: Float[Array, "dim dim B"],
+        condition: Float[Array, "condition_dim B"],
+    ) -> Float[Array, " B"]:
+        """Without splines: the mean log density of points with this mean and covariance.
+
+        The mean of ``|A (y - m)|^2`` is ``|A (mean - m)|^2 + tr(A covariance A^T)``.
+        """
+        centre, log_diagonal, below = self.head(condition)
+        x = _times_triangle(log_diagonal, below, mean - centre)
+        spread = _times_triangle(log_diagonal[:, None], below[:, None], covariance)
+        square = jnp.sum(x**2, axis=0) + _trace_with_triangle(log_diagonal, below, spread)
         log_det = jnp.sum(log_diagonal, axis=0) - 0.5 * self.dim * jnp.log(2 * jnp.pi)
-        return log_det - 0.5 * jnp.sum(x**2, axis=0)
+        return log_det - 0.5 * square
 
     def sample(
         self, key: Key[Array, ""], condition: Float[Array, "condition_dim B"]
@@ -191,6 +199,20 @@ def _times_triangle(log_diagonal: Array, below: Array, y: Array) -> Array:
     x = jnp.exp(log_diagonal) * y
     if not len(below):
         return x
-    ends = np.cumsum(np.arange(len(y)))
-    rows = [jnp.sum(below[end - i : end] * y[:i], axis=0) for i, end in enumerate(ends)]
+    rows = [jnp.sum(below[row] * y[:i], axis=0) for i, row in enumerate(_rows_below(len(y)))]
     return x + jnp.stack(rows)
+
+
+def _trace_with_triangle(log_diagonal: Array, below: Array, y: Array) -> Array:
+    """``tr(A y^T)`` of square matrices y."""
+    diagonal = y[np.arange(len(y)), np.arange(len(y))]
+    total = jnp.sum(jnp.exp(log_diagonal) * diagonal, axis=0)
+    if not len(below):
+        return total
+    rows = enumerate(_rows_below(len(y)))
+    return total + sum(jnp.sum(below[row] * y[i, :i], axis=0) for i, row in rows)
+
+
+def _rows_below(dim: int) -> list[slice]:
+    """Where the entries below the diagonal of each row are."""
+    return [slice(end - i, end) for i, end in enumerate(np.cumsum(np.arange(dim)))]

@@ -1,5 +1,6 @@
 """The simulated draws that the networks of a learned discrepancy are trained on."""
 
+import dataclasses
 from typing import NamedTuple
 
 import equinox as eqx
@@ -11,6 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from pliant.densities.contrast import HELD_OUT, n_training, training_index
 
 _MOST_PRODUCTS = 64  # of parameters and conditions
+_HELD_OUT_DRAWS = 50  # of a held-out parameter: more take longer than the training between
 
 
 class Widths(NamedTuple):
@@ -49,6 +51,25 @@ class RoundDraws(eqx.Module):
     seen: Bool[np.ndarray, "K M d"] | None
     ok: Bool[np.ndarray, "K M"]
 
+    def repeated(self, n_draws: int) -> "RoundDraws":
+        """With each draw as often as it takes to have ``n_draws``, a multiple of M, of them."""
+        times = n_draws // self.ok.shape[1]
+        if times == 1:
+            return self
+        rows, own, kind, seen, ok = jax.tree.map(
+            lambda leaf: np.concatenate([leaf] * times, axis=1),
+            (self.rows, self.own, self.kind, self.seen, self.ok),
+        )
+        return RoundDraws(self.features, rows, own, kind, seen, ok)
+
+
+class Moments(eqx.Module):
+    """Of the usable draws of each parameter: all that a Gaussian needs to know of them."""
+
+    mean: Float[Array, "d C"]
+    covariance: Float[Array, "d d C"]
+    n: Float[Array, " C"]
+
 
 class TrainingDraws(eqx.Module):
     """What a network is trained on; rounds follow each other along C, the newest first."""
@@ -68,6 +89,10 @@ class TrainingDraws(eqx.Module):
     n_particles: int = eqx.field(static=True)
     batch_size: int = eqx.field(static=True)
     n_kinds: int = eqx.field(static=True, default=0)
+    moments: Moments | None = None
+    """Of all draws, where they depend on nothing but their parameter; None if not wanted."""
+    held_out_moments: Moments | None = None
+    """Of the held-out draws of the held-out parameters."""
 
     @property
     def is_plain(self) -> bool:
@@ -107,10 +132,33 @@ class TrainingDraws(eqx.Module):
             place = jnp.where(self.part < 0, place, some // kept * group + within)
         return rounds * self.n_particles + training_index(place)
 
+    def with_moments(self) -> "TrainingDraws":
+        """With the moments of each parameter's draws."""
+        param, n_draws = self.held_out_params, self.n_held_out_draws
+        held_out = _moments(self.u[param, :n_draws], self.ok[param, :n_draws])
+        moments = _moments(self.u, self.ok)
+        return dataclasses.replace(self, moments=moments, held_out_moments=held_out)
+
     @property
     def held_out_params(self) -> Int[Array, " H"]:
         """Every tenth parameter of the newest round."""
         return jnp.arange(0, self.n_particles, HELD_OUT)
+
+    @property
+    def n_held_out_draws(self) -> int:
+        """How many draws of each of them the held-out loss is computed from."""
+        return min(_HELD_OUT_DRAWS, self.u.shape[1])
+
+
+@eqx.filter_jit
+def _moments(u: Float[Array, "C M d"], ok: Bool[Array, "C M"]) -> Moments:
+    n = jnp.sum(ok, axis=1).astype(float)
+    share = ok / jnp.maximum(n, 1)[:, None]
+    u = jnp.where(ok[..., None], u, 0.0)
+    mean = jnp.einsum("cm,cmd->cd", share, u)
+    centred = u - mean[:, None]
+    covariance = jnp.einsum("cm,cmd,cme->dec", share, centred, centred)
+    return Moments(mean.T, covariance, n)
 
 
 def one_hot(kind: Int[Array, " B"], n_kinds: int) -> Float[Array, "kinds B"]:

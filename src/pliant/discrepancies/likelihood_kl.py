@@ -60,7 +60,8 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
         batch_size: Draws in a gradient step.
         window: Rounds whose draws are kept to train on.
         networks: How many networks are averaged.
-        n_evaluated: Particles that are weighted in a round, without simulating them.
+        n_evaluated: Particles that are weighted in a round, without simulating them; None for
+            5000, or fewer with more than 400 observations, 2000 at least.
         defensive_share: The share of a round's simulations with parameters of an earlier, broader
             posterior; None for none.
         approach: What the first rounds compare sets by, to come near the posterior before
@@ -77,7 +78,7 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
     batch_size: int = eqx.field(static=True, default=250)
     window: int = eqx.field(static=True, default=16)
     networks: int = eqx.field(static=True, default=3)
-    n_evaluated: int = eqx.field(static=True, default=5000)
+    n_evaluated: int | None = eqx.field(static=True, default=None)
     defensive_share: float | None = eqx.field(static=True, default=0.5)
     approach: AbstractMeasuredDiscrepancy | None = MMD()
 
@@ -153,6 +154,10 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
         options = self.embedding, problem, memory, squash, data, known
         summary, unexplained = fit_summary(key, *options)
         return summary, squash, {"unexplained": unexplained}
+
+    def prepared(self, data: TrainingDraws) -> TrainingDraws:
+        """With their moments, from which Gaussians are learned."""
+        return data.with_moments() if data.is_plain else data
 
     def trained(
         self,

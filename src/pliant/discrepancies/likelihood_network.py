@@ -9,10 +9,15 @@ from jaxtyping import Array, Float, Key
 
 from pliant.densities.categories import ConditionalCategories
 from pliant.densities.conditional_flow import ConditionalFlow
-from pliant.discrepancies.draws import Examples, TrainingDraws, context, context_change
+from pliant.discrepancies.draws import (
+    Examples,
+    Moments,
+    TrainingDraws,
+    context,
+    context_change,
+)
 from pliant.discrepancies.ensemble import AbstractNetwork
 
-_SET = 20  # draws of a parameter in a gradient step of a Gaussian
 _MORE = 4  # times as many draws in a gradient step where a draw costs little
 
 
@@ -82,26 +87,26 @@ def _log_density(flow: ConditionalFlow, x: Examples, theta: Array) -> Float[Arra
 def density_loss(flow: ConditionalFlow, data: TrainingDraws, key: Key[Array, ""]) -> Array:
     """Minus the mean log density of random draws.
 
-    A Gaussian is computed once for a parameter, so that many draws of it cost hardly more than
-    one, unless each has a condition of its own.
+    A Gaussian is computed once for a parameter. All draws of it cost no more than one, by their
+    mean and covariance, unless each has a condition of its own.
     """
     round_key, param_key, draw_key = jax.random.split(key, 3)
     param = data.batch_params(param_key, data.batch_rounds(round_key, data.batch_size))
-    if flow.is_gaussian and data.is_plain:
-        n_sets, n_draws = -(-data.batch_size // 2), min(_SET, data.u.shape[1])
-        start = jax.random.randint(draw_key, (), 0, data.u.shape[1] - n_draws + 1)
-        return _minus_log_prob_of_sets(flow, data, param[:n_sets], start + jnp.arange(n_draws))
+    if flow.is_gaussian and data.moments is not None:
+        param = param[: -(-data.batch_size // 2)]
+        moments = jax.tree.map(lambda leaf: leaf[..., param], data.moments)
+        return _minus_log_prob_of_sets(flow, moments, data.condition[:, param])
     param, draw = _some_draws(draw_key, data, param, _MORE if flow.is_gaussian else 1)
     return _minus_log_prob(flow, data, param, draw)
 
 
 @eqx.filter_jit
 def held_out_density_loss(flow: ConditionalFlow, data: TrainingDraws) -> Array:
-    """The same of all draws of the held-out parameters."""
-    param = data.held_out_params
-    if flow.is_gaussian and data.is_plain:
-        return _minus_log_prob_of_sets(flow, data, param, jnp.arange(data.u.shape[1]))
-    return _minus_log_prob(flow, data, *_all_draws(data))
+    """The same of the held-out parameters."""
+    if flow.is_gaussian and data.held_out_moments is not None:
+        condition = data.condition[:, data.held_out_params]
+        return _minus_log_prob_of_sets(flow, data.held_out_moments, condition)
+    return _minus_log_prob(flow, data, *_held_out_draws(data))
 
 
 def kind_loss(kinds: ConditionalCategories, data: TrainingDraws, key: Key[Array, ""]) -> Array:
@@ -113,8 +118,8 @@ def kind_loss(kinds: ConditionalCategories, data: TrainingDraws, key: Key[Array,
 
 @eqx.filter_jit
 def held_out_kind_loss(kinds: ConditionalCategories, data: TrainingDraws) -> Array:
-    """The same of all draws of the held-out parameters."""
-    return _minus_log_kind(kinds, data, *_all_draws(data))
+    """The same of the held-out parameters."""
+    return _minus_log_kind(kinds, data, *_held_out_draws(data))
 
 
 def _some_draws(
@@ -125,9 +130,9 @@ def _some_draws(
     return param, jax.random.randint(key, param.shape, 0, data.u.shape[1])
 
 
-def _all_draws(data: TrainingDraws) -> tuple[Array, Array]:
-    """All draws of the held-out parameters, as pairs of indices."""
-    param, n_draws = data.held_out_params, data.u.shape[1]
+def _held_out_draws(data: TrainingDraws) -> tuple[Array, Array]:
+    """Draws of the held-out parameters, as pairs of indices."""
+    param, n_draws = data.held_out_params, data.n_held_out_draws
     return jnp.repeat(param, n_draws), jnp.tile(jnp.arange(n_draws), len(param))
 
 
@@ -146,12 +151,11 @@ def _minus_log_kind(
 
 
 def _minus_log_prob_of_sets(
-    flow: ConditionalFlow, data: TrainingDraws, param: Array, draws: Array
+    flow: ConditionalFlow, moments: Moments, condition: Float[Array, "c B"]
 ) -> Array:
-    """The same of a Gaussian, for some draws of each parameter."""
-    u, ok = data.u[param[:, None], draws[None]], data.ok[param[:, None], draws[None]]
-    log_q = flow.gaussian_log_prob(jnp.moveaxis(u, 2, 0), data.condition[:, param])
-    return _minus_mean(log_q, ok)
+    """The same of a Gaussian, for all draws of each parameter."""
+    log_q = flow.mean_gaussian_log_prob(moments.mean, moments.covariance, condition)
+    return -jnp.sum(moments.n * log_q) / jnp.maximum(jnp.sum(moments.n), 1)
 
 
 def _minus_mean(values: Array, ok: Array) -> Array:

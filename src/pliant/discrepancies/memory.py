@@ -116,8 +116,9 @@ class Memory(eqx.Module):
             standardise: Of the parameters.
             sizes: Those of the training.
         """
-        draws = self.draws[: len(relevance)]
-        n_particles, missing = len(draws[0].features), sizes.window - len(draws)
+        n_particles, n_draws = self.draws[0].ok.shape
+        draws = [each.repeated(n_draws) for each in self.draws[: len(relevance)]]
+        missing = sizes.window - len(draws)
         whole: RoundDraws = jax.tree.map(lambda *leaves: np.concatenate(leaves), *draws)
         whole = jax.tree.map(
             lambda a: np.pad(a, [(0, missing * n_particles)] + [(0, 0)] * (a.ndim - 1)), whole

@@ -36,7 +36,8 @@ class RatioKL(AbstractLearnedDiscrepancy):
         batch_size: Draws in a gradient step.
         window: Rounds whose draws are kept to train on.
         networks: How many networks are averaged.
-        n_evaluated: Particles that are weighted in a round, without simulating them.
+        n_evaluated: Particles that are weighted in a round, without simulating them; None for
+            5000, or fewer with more than 400 observations, 2000 at least.
         defensive_share: The share of a round's simulations with parameters of an earlier, broader
             posterior; None for none.
         approach: What the first rounds compare sets by, to come near the posterior before
@@ -52,7 +53,7 @@ class RatioKL(AbstractLearnedDiscrepancy):
     batch_size: int = eqx.field(static=True, default=250)
     window: int = eqx.field(static=True, default=12)
     networks: int = eqx.field(static=True, default=3)
-    n_evaluated: int = eqx.field(static=True, default=5000)
+    n_evaluated: int | None = eqx.field(static=True, default=None)
     defensive_share: float | None = eqx.field(static=True, default=0.5)
     approach: AbstractMeasuredDiscrepancy | None = MMD()
 

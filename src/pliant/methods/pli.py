@@ -70,7 +70,7 @@ class PLI(AbstractMethod):
             discrepancy, or for what ``max_simulations`` allows.
         n_draws: Draws for each parameter, the paper's M; None for ``max(N, 100)``: fewer make
             distances so noisy that the posterior contracts to a wrong point. A learned
-            discrepancy makes 20, or 50 to 100 where a simulator is a JAX function.
+            discrepancy makes 20, or up to 200 where a simulator is a JAX function.
         discrepancy: The distance D between sets, or a learned likelihood; None learns the
             likelihood of observations of up to 30 numbers, and a ratio for longer ones.
         family: What the posterior can be.
