@@ -48,6 +48,7 @@ PLI_TABLE = {
         "batch_size": 125,
         "warm_start": False,  # CODE: refitted from scratch
         "whitening": "diagonal",  # CODE: z-scored inputs
+        "split": False,
         "training": {
             "type": "Training",
             "steps": 5000 * 5000 // 125,  # CODE: 5000 passes over 5000 samples

@@ -8,12 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 from scipy.linalg import solve_triangular
-from scipy.special import softmax
+from scipy.special import logsumexp, softmax
 
 from pliant._checks import check_instance, check_integer
 from pliant.densities.base import AbstractModel, AbstractModelFamily
 from pliant.densities.coupling import CouplingFlow
+from pliant.densities.flow_mixture import FlowMixture
 from pliant.densities.gaussian import gaussian_from_moments, weighted_moments
+from pliant.densities.modes import weighted_modes
 from pliant.densities.training import Training, train
 
 _HELD_OUT = 0.1
@@ -75,6 +77,8 @@ class SplineFlow(AbstractModelFamily):
         whitening: What is taken out of the samples before the flow: the weighted mean and
             covariance ("full"), mean and standard deviations ("diagonal", as in the code of the
             paper's authors), or nothing ("none").
+        split: Whether modes that are clearly apart get a flow each. One flow connects them, and
+            some of its draws lie in between.
         reverse_training: How the i-projection is trained.
     """
 
@@ -86,6 +90,7 @@ class SplineFlow(AbstractModelFamily):
     batch_size: int = eqx.field(static=True, default=250)
     warm_start: bool = eqx.field(static=True, default=True)
     whitening: Literal["full", "diagonal", "none"] = eqx.field(static=True, default="full")
+    split: bool = eqx.field(static=True, default=True)
     reverse_training: Training = Training(rate=3e-4)
 
     def __check_init__(self):
@@ -95,6 +100,7 @@ class SplineFlow(AbstractModelFamily):
         check_integer("depth", self.depth, at_least=1)
         check_integer("batch_size", self.batch_size, at_least=1)
         check_instance("warm_start", self.warm_start, bool, "True")
+        check_instance("split", self.split, bool, "True")
         if self.whitening not in ("full", "diagonal", "none"):
             raise ValueError(
                 f'whitening: expected "full", "diagonal" or "none", got {self.whitening!r}.'
@@ -121,6 +127,7 @@ class SplineFlow(AbstractModelFamily):
             "batch_size": 125,
             "warm_start": False,
             "whitening": "diagonal",
+            "split": False,
         }
         return cls(**{**settings, **options})
 
@@ -130,8 +137,40 @@ class SplineFlow(AbstractModelFamily):
         z: Float[Array, "K dim"],
         log_weights: Float[Array, " K"],
         init: AbstractModel | None,
-    ) -> tuple[FlowDensity, dict[str, Any]]:
+    ) -> tuple[FlowDensity | FlowMixture, dict[str, Any]]:
         """Weighted maximum likelihood (eq. 11), stopped by a held-out share of the samples."""
+        modes = np.zeros(len(z), int)
+        if self.split:
+            rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+            modes = weighted_modes(rng, np.asarray(z), np.asarray(log_weights))
+        if modes.max() == 0:
+            return self._fit_flow(key, z, log_weights, init)
+        keys = jax.random.split(key, modes.max() + 1)
+        # All have the same shapes, so that they are compiled once.
+        log_w = [jnp.where(modes == mode, log_weights, -jnp.inf) for mode in range(len(keys))]
+        found = [
+            self._fit_flow(key, z, own, _component_near(init, z, own))
+            for key, own in zip(keys, log_w, strict=True)
+        ]
+        logits = np.array([logsumexp(np.asarray(own, np.float64)) for own in log_w])
+        shares = softmax(logits)
+        info = {"fit_steps": max(int(info["fit_steps"]) for _, info in found)}
+        if self.training.selection:
+            info["held_out"] = sum(
+                share * (info["held_out"] - np.log(share))
+                for share, (_, info) in zip(shares, found, strict=True)
+            )
+        components = tuple(density for density, _ in found)
+        return FlowMixture(jnp.asarray(np.log(shares), float), components), info
+
+    def _fit_flow(
+        self,
+        key: Key[Array, ""],
+        z: Float[Array, "K dim"],
+        log_weights: Float[Array, " K"],
+        init: AbstractModel | None,
+    ) -> tuple[FlowDensity, dict[str, Any]]:
+        """One flow, whatever the number of modes."""
         start_key, train_key, split_key = jax.random.split(key, 3)
         density = self._start(start_key, *self._whitening(z, log_weights), init)
         centred = np.asarray(z) - np.asarray(density.mean)
@@ -169,6 +208,21 @@ class SplineFlow(AbstractModelFamily):
                 depth=self.depth,
             )
         return FlowDensity(mean=mean, factor=factor, flow=flow)
+
+
+def _component_near(
+    init: AbstractModel | None, z: Float[Array, "K dim"], log_weights: Float[Array, " K"]
+) -> AbstractModel | None:
+    """The component of the last mixture that is nearest to a mode; None if it was no mixture."""
+    if not isinstance(init, FlowMixture):
+        return None
+    mean, _ = weighted_moments(z, log_weights)
+    flows = [flow for flow in init.components if isinstance(flow, FlowDensity)]
+    far = [
+        solve_triangular(np.asarray(flow.factor), mean - np.asarray(flow.mean), lower=True)
+        for flow in flows
+    ]
+    return flows[int(np.argmin([np.sum(x**2) for x in far]))]
 
 
 class _Data(eqx.Module):

@@ -10,11 +10,11 @@ import numpy as np
 
 from pliant._importance import smooth_weights
 from pliant.densities.affine import AffineDensity
+from pliant.densities.modes import find_modes
 from pliant.densities.particles import particle_density
 from pliant.diagnosis.calibration import LEVELS, Calibration
 from pliant.diagnosis.evidence import Evidence
 from pliant.diagnosis.finding import Finding, Level, Verdict, verdict_of
-from pliant.diagnosis.fit import find_modes
 from pliant.diagnosis.observations import ObservationTable
 from pliant.diagnosis.predictive import Predictive
 from pliant.run.posterior import Posterior

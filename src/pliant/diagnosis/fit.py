@@ -1,9 +1,9 @@
 """Whether the posterior agrees with its target: moments and modes of its weighted draws."""
 
 import numpy as np
-from jaxtyping import Float, Int
-from scipy.cluster.hierarchy import fcluster, linkage
+from jaxtyping import Float
 
+from pliant.densities.modes import find_modes
 from pliant.diagnosis.evidence import Evidence
 from pliant.diagnosis.finding import Finding, Level, skipped
 
@@ -13,8 +13,6 @@ _WIDTH, _OFF = 1.3, 1.8  # ratio of the widths
 _SHARE = 0.1  # by which the share of a mode may differ
 _CERTAIN = 4.0  # standard errors that a difference needs
 _CLUSTERED = 1000  # draws in which modes are looked for
-_GAP = 4.0  # typical distances between neighbours that separate modes
-_SMALLEST = 0.02  # share of the draws that makes a mode
 
 _MORE = (
     "Use pliant.resume with more rounds, or a more flexible family. Result.resampled() gives "
@@ -88,25 +86,6 @@ def _coordinates(evidence: Evidence) -> tuple[str, ...]:
     if evidence.z.shape[1] == len(evidence.names):
         return evidence.names
     return tuple(f"coordinate {i}" for i in range(evidence.z.shape[1]))
-
-
-def find_modes(z: Float[np.ndarray, "K dim"]) -> Int[np.ndarray, " K"]:
-    """To which mode each draw belongs, counted from zero; -1 for draws between modes.
-
-    Modes are groups that no chain of neighbours connects: their distance is several times that of
-    neighbours at the edge of a group. Draws are measured in robust deviations.
-    """
-    middle = np.median(z, axis=0)
-    spread = np.median(np.abs(z - middle), axis=0)
-    scaled = (z - middle) / np.where(spread > 0, spread, 1.0)
-    joined = linkage(scaled, "single")
-    typical = np.quantile(joined[:, 2], 0.95)
-    labels = fcluster(joined, _GAP * typical, "distance")
-    sizes = np.bincount(labels)
-    large = np.flatnonzero(sizes >= _SMALLEST * len(z))
-    number = np.full(len(sizes), -1)
-    number[large[np.argsort(-sizes[large])]] = np.arange(len(large))
-    return number[labels]
 
 
 def _modes(z: Float[np.ndarray, "K dim"], weights: Float[np.ndarray, " K"]) -> Finding:
