@@ -115,7 +115,7 @@ def test_a_tutorial_is_a_page_that_the_site_executes(page):
 
 
 def test_no_block_of_python_is_left_out():
-    assert len(TUTORIALS) == 7
+    assert len(TUTORIALS) == 8
     for name, text in TEXTS.items():
         heads = set(re.findall(r"^```(\S+)", text, re.MULTILINE))
         known = {"python", "sh", "toml", "{code-cell}", "{toctree}", "{eval-rst}", "{include}"}
