@@ -6,6 +6,7 @@ import pytest
 from scipy import stats
 
 from pliant import tasks
+from pliant.tasks import lotka_volterra
 
 SAMPLES, BINS = 99, 10
 
@@ -64,7 +65,9 @@ SLOW = {"lotka_volterra"}
     "name",
     [pytest.param(name, marks=[pytest.mark.training] if name in SLOW else []) for name in CASES],
 )
-def test_ranks_are_uniform(name):
+def test_ranks_are_uniform(name, monkeypatch):
+    if name == "lotka_volterra":  # simulator and reference agree at any step of their ODE
+        monkeypatch.setattr(lotka_volterra, "_STEPS", 20)
     task = tasks.get(name)
     trials, n_obs, functions = CASES[name]
     keys = jax.random.split(jax.random.key(7), trials)
