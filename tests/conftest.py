@@ -21,7 +21,7 @@ jax.config.update("jax_numpy_rank_promotion", "raise")  # also in fixtures
 
 
 _MAPPINGS = Path("/proc/self/maps")
-_MOST_MAPPINGS = 20_000  # of the 65,530 that Linux allows a process; each function takes several
+_MOST_MAPPINGS = 40_000  # of the 65,530 that Linux allows a process; each function takes about ten
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -31,6 +31,18 @@ def _few_mappings() -> Iterator[None]:
     if _MAPPINGS.exists() and _MAPPINGS.read_bytes().count(b"\n") > _MOST_MAPPINGS:
         jax.clear_caches()
         gc.collect()
+
+
+@pytest.fixture(scope="module")
+def shared_compiled_code() -> Iterator[None]:
+    """Worker processes find what this process, and each other, have compiled."""
+    import pliant  # not before its annotations are checked
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(pliant.__file__).parents[1]))
+        patch.setenv("JAX_COMPILATION_CACHE_DIR", jax.config.values["jax_compilation_cache_dir"])
+        patch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+        yield
 
 
 @pytest.hookimpl(wrapper=True)

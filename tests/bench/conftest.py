@@ -2,11 +2,9 @@
 
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
 
-import pliant
 from pliant._files import write_arrays, write_json
 from pliant.bench.folders import run_folder, write_grid
 from pliant.bench.results import GridResults
@@ -90,16 +88,6 @@ def made_up(tmp_path_factory):
 @pytest.fixture(scope="session")
 def results(made_up):
     return GridResults(*made_up)
-
-
-@pytest.fixture(scope="module")
-def shared_compiled_code():
-    """Worker processes find what this process, and each other, have compiled."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(Path(pliant.__file__).parents[1]))
-        patch.setenv("JAX_COMPILATION_CACHE_DIR", jax.config.values["jax_compilation_cache_dir"])
-        patch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
-        yield
 
 
 def _make_up(out: Path, grid):

@@ -47,6 +47,7 @@ def test_more_runs_than_sets_are_refused(measured):
         rerun_calibration(measured, METHOD, reruns=300)
 
 
+@pytest.mark.usefixtures("shared_compiled_code")
 def test_workers_give_the_same_ranks(measured):
     options = {"reruns": 2}
     alone, _ = rerun_calibration(measured, METHOD, **options)
