@@ -3,7 +3,10 @@
 PYTHON ?= python3 python3.11 python3.12 python3.13
 BIN := .venv/bin
 
-.PHONY: demo check test docs lint types quick unit bench-smoke clean
+.PHONY: demo check test docs lint types quick unit beside long default-flags bench-smoke clean
+
+# Tests start many processes: each would compile the sources of all that it imports again.
+unexport PYTHONDONTWRITEBYTECODE
 
 demo: .venv/run
 	rm -rf runs/demo
@@ -12,8 +15,13 @@ demo: .venv/run
 check: lint
 	$(MAKE) -j2 types quick
 
-test: lint  # the type checker has a core to spare while tests wait for each other
-	$(MAKE) -j2 types unit
+test: lint  # what is beside the tests has a core to spare while these wait for each other
+	$(MAKE) -j2 unit beside
+
+beside:
+	$(MAKE) types
+	$(MAKE) long
+	$(MAKE) default-flags
 	$(MAKE) bench-smoke
 
 lint: .venv/dev
@@ -24,21 +32,26 @@ types: .venv/dev
 	$(BIN)/basedpyright
 
 # Most tests wait for the compiler, which is three times as fast without optimisation and with its
-# plain emitters. Long runs need the opposite.
+# plain emitters, and needs a quarter less if it does not split functions. Long runs need the opposite.
 XLA := --xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level
-FAST := $(XLA)=0 --xla_cpu_use_fusion_emitters=false
-LONG := tests/test_accuracy.py tests/methods/test_pli.py tests/discrepancies/test_statistics.py
+FAST := $(XLA)=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1
+LONG := tests/test_accuracy.py tests/discrepancies/test_statistics.py
+BITS = $(shell grep -rl 'mark\.default_flags' tests)
 QUICK := $(addprefix tests/,test_checks.py test_files.py test_importance.py densities simulators problem weighting plots)
-PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/pytest --dist loadfile --no-loadscope-reorder
 
 quick: .venv/dev
-	XLA_FLAGS="$(FAST)" $(PYTEST) -m 'not training' $(QUICK)
+	XLA_FLAGS="$(FAST)" $(PYTEST) -n 2 -m 'not training' $(QUICK)
+
+unit: .venv/dev
+	XLA_FLAGS="$(FAST)" $(PYTEST) -n 2 $(addprefix --ignore=,$(LONG))
+
+long: .venv/dev
+	XLA_FLAGS="$(XLA)=1" $(PYTEST) -n 1 $(LONG)
 
 # The contracts about equal bits are also tested with XLA's default flags, as users have them.
-unit: .venv/dev
-	XLA_FLAGS="$(XLA)=1" $(PYTEST) $(LONG)
-	XLA_FLAGS="$(FAST)" $(PYTEST) $(addprefix --ignore=,$(LONG))
-	env -u XLA_FLAGS $(PYTEST) -m default_flags
+default-flags: .venv/dev
+	env -u XLA_FLAGS $(PYTEST) -n 1 -m default_flags $(BITS)
 
 # A tiny grid of runs, its table and its figures; the tests have compiled most of it.
 bench-smoke: export XLA_FLAGS = $(FAST)

@@ -1,6 +1,14 @@
-"""The defaults against exact posteriors, and the noise that must not be contracted on."""
+"""The defaults against exact posteriors, and the noise that must not be contracted on.
 
+These runs are long: they are compiled with optimisation (``make long``).
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions as dist
 import pytest
 
 import pliant
@@ -42,6 +50,34 @@ def test_noise_stops_the_papers_bandwidth_at_ten_draws():
     assert result.status == "noise_limited"
     assert "n_draws=40" in result.message
     assert ratio.min() > 0.5
+
+
+def test_a_calibrated_bandwidth_gives_the_width_of_the_resampled_mean():
+    """The minimum of MMD over shifts is nearly the mean, whose variance is that of x over N."""
+    n_obs, noise = 20, 0.5
+
+    def simulator(key, theta):
+        return theta["mu"] + noise * jax.random.normal(key, (2,))
+
+    x = jnp.array([[0.7, -0.4]]) + noise * jax.random.normal(jax.random.key(5), (n_obs, 2))
+    prior = {"mu": dist.Normal(0, 1).expand([2]).to_event(1)}
+    problem = pliant.Problem(prior, simulator, x, scale=None)
+    method = pliant.PLI(
+        rounds=14,
+        n_particles=2000,
+        n_draws=200,
+        beta="calibrated",
+        discrepancy=pliant.MMD(),
+        family=pliant.Gaussian(),
+    )
+    result = pliant.infer(problem, method, seed=0)
+    assert result.history["beta"][0] == pytest.approx(0.05 / n_obs)
+    resolved: Any = result.method.resolved(problem)
+    assert resolved.beta == "calibrated"
+    expected = np.asarray(problem.observed).std(axis=0) / n_obs**0.5
+    found = result.posterior.sample(20_000, seed=1)["mu"].std(axis=0)
+    # one bandwidth for both coordinates, whose spreads differ; 2000 draws leave some per cent
+    assert np.mean(found / expected) == pytest.approx(1, abs=0.15)
 
 
 def test_slcp_keeps_all_four_modes():
