@@ -35,6 +35,7 @@ from .methods.pli import PLI as PLI
 from .methods.status import PliantWarning as PliantWarning
 from .methods.status import Status as Status
 from .problem.problem import Problem as Problem
+from .reporting.report import report as report
 from .run.infer import infer as infer
 from .run.infer import resume as resume
 from .run.posterior import Posterior as Posterior

@@ -70,7 +70,8 @@ def diagnose(
     Raises:
         TypeError, ValueError: If the problem is not that of the result, or a statistic fails.
     """
-    _check(result, problem, seed, statistics)
+    check_pair(result, problem)
+    _check_options(seed, statistics)
     check_integer("reruns", reruns, at_least=0)
     check_integer("workers", workers, at_least=1)
     advance = logger.info if progress is None else progress
@@ -105,10 +106,10 @@ def diagnose(
     return Diagnosis(tuple(findings), observations, calibration, predictive, evidence, moved)
 
 
-def _check(result: Any, problem: Any, seed: Any, statistics: Any) -> None:
+def check_pair(result: Any, problem: Any) -> None:
+    """Raise a ``TypeError`` or a ``ValueError`` if this is not a result with its problem."""
     check_instance("result", result, Result, "pliant.infer(problem)")
     check_instance("problem", problem, Problem, "pliant.Problem(prior, simulator, observed)")
-    check_seed("seed", seed)
     if result.observed_shape != problem.observed.shape:
         raise ValueError(
             f"problem: expected observations of the shape {result.observed_shape}, as the run had, "
@@ -119,6 +120,10 @@ def _check(result: Any, problem: Any, seed: Any, statistics: Any) -> None:
             f"problem: expected the parameters {result.posterior.space.names}, as the run had, got "
             f"{problem.prior.space.names}."
         )
+
+
+def _check_options(seed: Any, statistics: Any) -> None:
+    check_seed("seed", seed)
     if statistics is not None and not (
         isinstance(statistics, Mapping) and all(map(callable, statistics.values()))
     ):

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 
 from pliant._checks import check_numbers
 
@@ -82,7 +82,7 @@ def centred_pair(
     return first - centre, second - centre
 
 
-def thinned(x: Float[np.ndarray, "n d"], most: int) -> Float[np.ndarray, "m d"]:
+def thinned(x: Shaped[np.ndarray, "n *shape"], most: int) -> Shaped[np.ndarray, "m *shape"]:
     """``x``, or ``most`` evenly spaced rows of it if it has more."""
     return x if len(x) <= most else x[np.arange(most) * len(x) // most]
 
