@@ -78,6 +78,7 @@ def run(
     dask: Annotated[str | None, options.DASK] = None,
     out: Annotated[Path | None, options.OUT] = None,
     overwrite: Annotated[bool, options.OVERWRITE] = False,
+    report: Annotated[bool, options.REPORT] = False,
     traceback: Annotated[bool, options.TRACEBACK] = False,
 ) -> None:
     """Infer the posterior of a task or of a problem of your own, and save it in a folder."""
@@ -106,6 +107,7 @@ def run(
             dask=dask,
             given={name: value for name, value in given.items() if value is not None},
             overwrite=overwrite,
+            report=report,
         )
     raise typer.Exit(code)
 
@@ -190,6 +192,42 @@ def diagnose(
 
         sizes = {"reruns": reruns, "workers": workers}
         code = diagnose_run(folder, seed=seed, problem=problem, **sizes)
+    raise typer.Exit(code)
+
+
+@app.command(
+    epilog="Example:\n\n[bold]pliant report runs/slcp-0[/]\n\n"
+    "Without a diagnosis of this result, makes one first, as [bold]pliant diagnose[/] does."
+)
+def report(
+    folder: Annotated[Path, options.RUN_FOLDER],
+    problem: Annotated[str | None, options.FROM_FILE] = None,
+    seed: Annotated[int, options.DIAGNOSIS_SEED] = 0,
+    traceback: Annotated[bool, options.TRACEBACK] = False,
+) -> None:
+    """Write a page about a saved run, report.html: one file that opens in any browser."""
+    with mistakes(traceback=traceback):
+        from pliant.cli.write_report import report_run
+
+        code = report_run(folder, seed=seed, problem=problem)
+    raise typer.Exit(code)
+
+
+@app.command(
+    epilog="Examples:\n\n[bold]pliant watch runs/slcp-0[/]\n\n[bold]pliant watch bench/lite[/]\n\n"
+    "The server answers to this machine only. Ctrl-C ends it; the run goes on."
+)
+def watch(
+    folder: Annotated[Path, options.WATCHED],
+    problem: Annotated[str | None, options.FROM_FILE] = None,
+    port: Annotated[int, options.PORT] = 0,
+    traceback: Annotated[bool, options.TRACEBACK] = False,
+) -> None:
+    """Show a run, or a grid of runs, on a page in the browser that follows it."""
+    with mistakes(traceback=traceback):
+        from pliant.cli.watch import watch_folder
+
+        code = watch_folder(folder, port=port, problem=problem)
     raise typer.Exit(code)
 
 

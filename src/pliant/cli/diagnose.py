@@ -12,11 +12,13 @@ from pliant.cli.report import console, print_files, print_table, say
 from pliant.cli.run_folder import write_figure
 from pliant.cli.target import has_changed, read_config, read_target_again
 from pliant.cli.working import working
-from pliant.run.folder import DIAGNOSIS, DIAGNOSIS_FIGURE, RESULT, holds_result
+from pliant.run.folder import DIAGNOSIS, DIAGNOSIS_FIGURE, REPORT, RESULT, holds_result
+from pliant.run.ownership import is_own
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from pliant.cli.target import Target
     from pliant.diagnosis.diagnosis import Diagnosis
 
 _INTERRUPTED = 130
@@ -37,25 +39,40 @@ def diagnose_run(
     out = console()
     try:
         with working("loading"):
-            from pliant._files import write_json
             from pliant.diagnosis.diagnose import diagnose
             from pliant.run.result import load
 
             target = read_target_again(config, problem)
             options = {"reruns": reruns, "workers": workers, "folder": folder}
             found = diagnose(load(folder), target.problem, seed=seed, **options)
-            figure = found.plot()
+            write_diagnosis(folder, target, found, seed)
     except KeyboardInterrupt:
         typer.echo("Interrupted: no diagnosis was written.", err=True)
         return _INTERRUPTED
     if has_changed(target, config):
         say(out, f"{target.text} is not the file of the run: this diagnosis is for its problem.")
     _print_diagnosis(out, found)
-    write_json(folder / DIAGNOSIS, {"seed": seed, **found.as_dict()})
-    write_figure(folder / DIAGNOSIS_FIGURE, figure)
     out.print()
     print_files(out, folder)
     return 1 if found.verdict == "unsound" else 0
+
+
+def write_diagnosis(folder: Path, target: "Target", found: "Diagnosis", seed: int) -> None:
+    """Write a diagnosis and its picture, with what it is about, and remove a page of another."""
+    from pliant._files import write_json
+    from pliant.reporting.saved import OF, result_digest
+
+    figure = found.plot()
+    about = {OF: result_digest(folder), "file": file_digest(target)}
+    if is_own(folder / REPORT):
+        (folder / REPORT).unlink()
+    write_json(folder / DIAGNOSIS, {"seed": seed, **about, **found.as_dict()})
+    write_figure(folder / DIAGNOSIS_FIGURE, figure)
+
+
+def file_digest(target: "Target") -> str | None:
+    """The digest of a user's file, which says which problem was looked at; None for a task."""
+    return None if target.file is None else str(target.file["sha256"])
 
 
 def _print_diagnosis(out: "Console", found: "Diagnosis") -> None:

@@ -137,6 +137,16 @@ OUT = _output(
     "The folder for the result, samples and plots.",
     "runs/TASK-SEED or runs/FILE-NAME-SEED",
 )
+REPORT = _output(
+    NO_VALUE,
+    "Show the run on a page in the browser while it goes on. At its end, diagnose it and write the "
+    "page to report.html.",
+    flag="report",
+)
+PORT = option("PORT", "Port of the server; 0 lets the system choose.", "0", min=0, max=65535)
+WATCHED = argument(
+    "RUN|GRID", "The folder of a [bold]pliant run[/] or of a [bold]pliant bench run[/]."
+)
 OVERWRITE = _output(NO_VALUE, "Replace a result in that folder.", flag="overwrite")
 TRACEBACK = _output(NO_VALUE, "Show the Python traceback of an error.", flag="traceback")
 

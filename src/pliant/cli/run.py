@@ -1,6 +1,7 @@
 """``pliant run`` and ``pliant resume``: infer, write the folder, and print the result."""
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,9 @@ from pliant.cli.report import (
 )
 from pliant.cli.run_folder import begin_folder, check_folder, write_run
 from pliant.cli.target import Target, has_changed, read_config, read_target, read_target_again
+from pliant.cli.watch import shown_live
 from pliant.cli.working import log_lines, working
+from pliant.cli.write_report import check_report, write_failed_report, write_report
 from pliant.problem.samples import named
 from pliant.run.folder import RUN, SIMULATIONS, holds_run
 
@@ -46,35 +49,65 @@ def run_target(
     dask: str | None,
     given: Mapping[str, Any],
     overwrite: bool,
+    report: bool = False,
 ) -> int:
     """Infer, write the folder, print the result, and return the exit code.
 
     ``options`` and ``budget`` have the command's names, with None for a default; ``given`` is
-    what the command line had, to be recorded. Mistakes raise before the first round.
+    what the command line had, to be recorded. ``report`` shows the run while it goes on, and writes
+    its page. Mistakes raise before the first round.
     """
     check_folder(folder, overwrite=overwrite)
     out = console()
-    try:
-        with working("loading"):
-            from pliant._devices import keep_compiled_code
-            from pliant.run.infer import infer_into, make_plan
-            from pliant.run.store import RunStore
+    with ExitStack() as pages:
+        try:
+            with working("loading"):
+                from pliant._devices import keep_compiled_code
+                from pliant.run.infer import infer_into, make_plan
+                from pliant.run.store import RunStore
 
-            keep_compiled_code()
-            target = read_target(text, n_obs, seed)
-            problem = target.problem
-            inference = build_method(method, problem.n_obs, **options)
-        with on_dask(problem, dask) as spread:
-            plan = make_plan(spread, inference, seed=seed, **budget)
-            with RunStore(folder) as store, log_lines():
-                check_folder(folder, overwrite=overwrite)  # again: now nobody else can change it
-                begin_folder(folder, target, plan.method, seed, given)
-                _announce(out, target, plan)
-                result = infer_into(store, spread, plan)
+                keep_compiled_code()
+                target = read_target(text, n_obs, seed)
+                problem = target.problem
+                inference = build_method(method, problem.n_obs, **options)
+                if report:
+                    check_report(folder)
+            with on_dask(problem, dask) as spread:
+                plan = make_plan(spread, inference, seed=seed, **budget)
+                with RunStore(folder) as store, log_lines():
+                    check_folder(folder, overwrite=overwrite)  # now nobody else can change it
+                    begin_folder(folder, target, plan.method, seed, given)
+                    _announce(out, target, plan)
+                    if report:
+                        server = pages.enter_context(shown_live(folder, target))
+                        say(out, f"The run is shown at {server.address}")
+                    result = infer_into(store, spread, plan)
+        except KeyboardInterrupt:
+            typer.echo(_INTERRUPTED, err=True)
+            return _EXIT_CODE
+        code = _finish(out, folder, target, result)
+        return _report(out, folder, target, result, code) if report else code
+
+
+def _report(out: Console, folder: Path, target: Target, result: "Result", code: int) -> int:
+    """Write the page of a run that has ended, and return the exit code."""
+    from pliant.methods.status import Status
+
+    if result.status is Status.STORAGE_FAILED:
+        return code
+    if result.posterior.is_prior and result.status is Status.INTERRUPTED:
+        return code
+    try:
+        with working("writing the report"):
+            if result.posterior.is_prior:
+                told = str(write_failed_report(folder, target, result))
+            else:
+                told = write_report(folder, target, read_config(folder))
     except KeyboardInterrupt:
-        typer.echo(_INTERRUPTED, err=True)
+        typer.echo(f"Interrupted: pliant report {folder} writes the report.", err=True)
         return _EXIT_CODE
-    return _finish(out, folder, target, result)
+    say(out, told)
+    return code
 
 
 def resume_target(

@@ -54,7 +54,7 @@ def folder_name(text: str, seed: int) -> str:
 def read_target(text: str, n_obs: int | None, seed: int) -> Target:
     """Load the task or the file."""
     if not is_file(text):
-        return _read_task(text, _DEFAULT_N_OBS if n_obs is None else n_obs, seed)
+        return task_target(text, _DEFAULT_N_OBS if n_obs is None else n_obs, seed)
     if n_obs is not None:
         raise UserError("--n-obs is for tasks only: a problem in a file has its own observations.")
     path, name = _split(text)
@@ -89,7 +89,7 @@ def read_target_again(config: dict[str, Any], problem: str | None = None) -> Tar
     if not is_file(text):
         if problem is not None:
             raise UserError(f"--problem: the run is one of the task {text}, not of a file.")
-        return _read_task(text, config["n_obs"], config["seed"])
+        return task_target(text, config["n_obs"], config["seed"])
     if problem is not None:
         if not is_file(problem):
             raise UserError(f"--problem: expected FILE.py:NAME, got {problem!r}.")
@@ -138,7 +138,8 @@ def _content(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _read_task(name: str, n_obs: int, seed: int) -> Target:
+def task_target(name: str, n_obs: int, seed: int) -> Target:
+    """A built-in task with observations that it simulates."""
     from pliant import tasks
 
     if name not in tasks.names():

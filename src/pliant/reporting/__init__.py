@@ -8,6 +8,7 @@ Read ``report`` first (``pliant.report``), then ``subject`` (what a page is abou
 history), ``checks`` (the diagnosis) and ``reproduce`` (how to repeat it). ``charts`` and
 ``check_charts`` turn numbers into specifications of Vega-Lite, ``elements``, ``sections`` and
 ``check_sections`` into HTML. ``page`` puts all together with ``page.css`` and ``page.js``, and is
-the only module that knows the charting library. Live: ``progress`` reads a folder whose run goes
-on, ``grid`` is the table of many runs, and ``server`` shows both.
+the only module that knows the charting library. ``saved`` reads a folder whose run has ended,
+``progress`` one whose run goes on. ``live`` and ``grid`` are pages of a run and of many runs that
+change, and ``server`` shows them.
 """

@@ -38,7 +38,8 @@ def colour(name: str) -> str:
 
 def quantitative(field: str, title: str | None = None, **more: Any) -> Spec:
     """The encoding of a number, whose axis need not start at zero."""
-    scale = {"zero": False, **more.pop("scale", {})}
+    scale = more.pop("scale", {})
+    scale = scale if scale.get("type") == "log" else {"zero": False, **scale}
     return {"field": field, "type": "quantitative", "title": title, "scale": scale, **more}
 
 

@@ -52,12 +52,14 @@ def _run(subject: Subject) -> dict[str, Any]:
     """How the run ended, or how far it is."""
     status, history = subject.status, subject.history
     last = history[-1] if len(history) else {}
-    kind = "running" if status is None else "error" if status.is_error else "ended"
-    if status is not None and status.is_success:
-        kind = "success"
+    if status is None:
+        kind, text = ("running", "running") if subject.alive else ("ended", "not finished")
+    else:
+        kind = "error" if status.is_error else "success" if status.is_success else "ended"
+        text = str(status)
     return {
         "kind": kind,
-        "status": "running" if status is None else str(status),
+        "status": text,
         "message": subject.message,
         "remedy": "" if status is None or status.is_success else status.remedy,
         "check": subject.check or "",

@@ -91,8 +91,10 @@ def table(
                 "tr",
                 element("th", first, scope="row", class_=kinds[0], data_value=keys[0]),
                 *(
-                    element("td", cell, class_=kind, data_value=key)
-                    for cell, kind, key in zip(others, kinds[1:], keys[1:], strict=True)
+                    element("td", cell, class_=kind, data_value=key, data_label=head)
+                    for cell, kind, key, head in zip(
+                        others, kinds[1:], keys[1:], heads[1:], strict=True
+                    )
                 ),
             )
         )

@@ -134,7 +134,7 @@ def mode_labels(samples: Mapping[str, Any], space: Space) -> Int[np.ndarray, " n
     """
     theta = {name: thinned(np.asarray(array), _CLUSTERED) for name, array in samples.items()}
     flat, _ = space.read(theta if space.names else theta["theta"])
-    z = np.asarray(jax.vmap(space.unconstrain)(flat), np.float64)
+    z = np.asarray(jax.jit(jax.vmap(space.unconstrain))(flat), np.float64)
     usable = np.all(np.isfinite(z), axis=1)
     labels = np.full(len(z), -1)
     different, back = np.unique(z[usable], axis=0, return_inverse=True)

@@ -16,7 +16,7 @@
     legend: { labelColor: ink, titleColor: ink },
     concat: { spacing: 8 },
   };
-  const OPTIONS = { renderer: "svg", ast: true, actions: false, config: CONFIG };
+  const OPTIONS = { mode: "vega-lite", renderer: "svg", ast: true, actions: false, config: CONFIG };
   const drawn = new Map(); // name of a chart -> its specification as text, and its view
   const chosen = new Map(); // what a reader has set: names of boxes -> whether they are checked
   let state = JSON.parse(document.getElementById("state").textContent);
@@ -30,7 +30,9 @@
     drawn.set(name, { text, place });
     if (before && before.view) before.view.finalize();
     try {
-      const { view } = await window.vegaEmbed(place, spec, OPTIONS);
+      const inner = document.createElement("div"); // Vega gives it a label of its own
+      place.replaceChildren(inner);
+      const { view } = await window.vegaEmbed(inner, spec, OPTIONS);
       drawn.set(name, { text, place, view });
     } catch (error) {
       place.textContent = "This chart could not be drawn.";

@@ -5,13 +5,16 @@ that may run, by their digests: one that came in with a text would not be execut
 """
 
 import base64
+import contextlib
 import functools
 import hashlib
 import json
 from collections.abc import Mapping
+from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
+from pliant._files import cache_folder, replacing
 from pliant.problem.markup import Html
 from pliant.reporting.charts import charts_of, pair_templates
 from pliant.reporting.check_charts import check_charts_of
@@ -156,18 +159,26 @@ def asset(name: str) -> str:
 def charting_library() -> str:
     """Vega with Vega-Lite and vega-embed as one script, from the installed package.
 
+    A user's cache keeps it for the next page.
+
     Raises:
         ImportError: If vl-convert-python is not installed.
     """
     try:
         import vl_convert
     except ImportError as error:
-        raise ImportError(
-            "Reports need vl-convert-python: pip install 'pliant[report]'."
-        ) from error
+        text = "Reports need vl-convert-python: pip install 'pliant[report]'."
+        raise ImportError(text) from error
+    kept = cache_folder() / f"vega-{version('vl-convert-python')}.js"
+    with contextlib.suppress(OSError):
+        return kept.read_text(encoding="utf-8")
     code = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     if "</script" in code.lower() or "<!--" in code:
         raise ImportError("The script of this version of vl-convert-python cannot be inlined.")
+    with contextlib.suppress(OSError):  # making it takes seconds
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(kept) as file:
+            file.write(code.encode())
     return code
 
 

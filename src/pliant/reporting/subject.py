@@ -52,6 +52,7 @@ class Subject:
         known: Problem, truth, reference and configuration.
         diagnosis: What ``Diagnosis.as_dict`` returned; None if there is none.
         folder: Where the run is, as text.
+        alive: Whether a process works on a run that has not ended.
     """
 
     history: History
@@ -67,6 +68,7 @@ class Subject:
     known: Known = Known()
     diagnosis: Mapping[str, Any] | None = None
     folder: str = ""
+    alive: bool = False
 
     @property
     def is_running(self) -> bool:

@@ -12,7 +12,7 @@ RUN, ROUNDS, SIMULATIONS = "run.json", "rounds", "simulations"
 RESULT, POSTERIOR, HISTORY = "result.json", "posterior.npz", "history.json"
 CONFIG, SAMPLES, METRICS = "config.json", "samples.npz", "metrics.json"
 DIAGNOSIS, DIAGNOSIS_FIGURE, RERUNS = "diagnosis.json", "diagnosis.png", "reruns"
-PAIRS_FIGURE, HISTORY_FIGURE = "pairs.png", "history.png"
+PAIRS_FIGURE, HISTORY_FIGURE, REPORT = "pairs.png", "history.png", "report.html"
 SETTINGS, SNAPSHOTS, ERROR = "settings.json", "snapshots", "error.json"  # of a benchmark's run
 LOCK = ".lock"
 
@@ -30,6 +30,7 @@ CONTENTS = {
     METRICS: "the quality of the posterior, from pliant eval",
     DIAGNOSIS: "whether it can be trusted, from pliant diagnose",
     DIAGNOSIS_FIGURE: "ranks, coverage, observations and statistics",
+    REPORT: "a page about the run for a browser, from pliant report",
     RERUNS: "runs on simulated sets, from pliant diagnose --reruns",
 }
 

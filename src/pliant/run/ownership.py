@@ -13,6 +13,7 @@ from pliant.run import folder as layout
 _BEGUN = (layout.RUN, layout.CONFIG, layout.SETTINGS)  # written into a folder that a run may use
 _SAVED = (layout.RESULT, layout.POSTERIOR, layout.HISTORY)  # ``Result.save`` writes them anywhere
 _SYSTEM = (".DS_Store", "Thumbs.db", "desktop.ini")  # files of file managers
+_PAGE = b'data-made-by="pliant-report"'  # in the first line of HTML of a page that Pliant wrote
 _SHOWN = 3  # names in a message
 
 
@@ -51,10 +52,13 @@ def check_saved(folder: Path) -> None:
 
 
 def is_own(path: Path) -> bool:
-    """Whether Pliant wrote this file of JSON or arrays, and nobody edited it."""
+    """Whether Pliant wrote this file of JSON or arrays, and nobody edited it; or this page."""
     from pliant._files import read_arrays, read_json
 
     try:
+        if path.suffix == ".html":
+            with path.open("rb") as file:
+                return _PAGE in file.read(200)
         return bool(read_json(path) if path.suffix == ".json" else read_arrays(path))
     except (OSError, ValueError):
         return False
@@ -69,7 +73,7 @@ def remove_run(folder: Path) -> None:
     remove_evaluations(folder)
     files = set(layout.CONTENTS) - {layout.ROUNDS, layout.SIMULATIONS, layout.RERUNS, *_BEGUN}
     for name in (*sorted(files), layout.RUN, layout.CONFIG):  # what says whose it is comes last
-        if not name.endswith(".json") or is_own(folder / name):
+        if not name.endswith((".json", ".html")) or is_own(folder / name):
             (folder / name).unlink(missing_ok=True)
 
 
@@ -78,8 +82,9 @@ def remove_evaluations(folder: Path) -> None:
     if is_own(folder / layout.DIAGNOSIS):
         (folder / layout.DIAGNOSIS).unlink()
         (folder / layout.DIAGNOSIS_FIGURE).unlink(missing_ok=True)
-    if is_own(folder / layout.METRICS):
-        (folder / layout.METRICS).unlink()
+    for name in (layout.METRICS, layout.REPORT):
+        if is_own(folder / name):
+            (folder / name).unlink()
     for rerun in _reruns(folder):
         remove_run(rerun)
         remove_lock(rerun)
@@ -112,7 +117,8 @@ def _contents(folder: Path) -> list[str]:
     if not folder.is_dir():
         return []
     names = sorted(path.name for path in folder.iterdir() if not _is_left_over(path))
-    return [name for name in names if name != layout.ERROR or not is_own(folder / name)]
+    left = (layout.ERROR, layout.REPORT)
+    return [name for name in names if name not in left or not is_own(folder / name)]
 
 
 def _is_left_over(path: Path) -> bool:
@@ -139,8 +145,9 @@ def _foreign(folder: Path, names: list[str]) -> str:
         return f"it holds {', '.join(names[:_SHOWN])}{more}, and no run"
     for name in layout.CONTENTS:
         path = folder / name
-        known = begun or name in _SAVED
-        if path.exists() and not (known and (path.suffix != ".json" or is_own(path))):
+        known = begun or name in (*_SAVED, layout.REPORT)
+        checked = path.suffix in (".json", ".html")
+        if path.exists() and not (known and (not checked or is_own(path))):
             return f"{name} in it is not a file of Pliant, or is damaged"
     return ""
 
