@@ -58,9 +58,11 @@ def panel_chart(panel: dict[str, Any]) -> Spec:
         if value is not None
     ]
     several = len(panel["lines"]) > 1
-    scale = {"type": "log"} if panel["positive"] and panel["name"] in _LOGARITHMIC else {}
-    x = quantitative("round", "round", axis={"tickMinStep": 1, "format": "d", "grid": False})
-    y = quantitative("value", None, scale=scale)
+    logarithmic = panel["positive"] and panel["name"] in _LOGARITHMIC
+    scale = {"type": "log"} if logarithmic else {"zero": panel["name"] in _FROM_ZERO}
+    ticks = {"values": round_ticks(panel["rounds"]), "format": "d", "grid": False}
+    x = quantitative("round", "round", axis=ticks)
+    y = quantitative("value", None, scale=scale, axis={"tickCount": 5})
     hues: Spec = {
         "field": "line",
         "type": "nominal",
@@ -88,6 +90,13 @@ def panel_chart(panel: dict[str, Any]) -> Spec:
 
 
 _LOGARITHMIC = {"bandwidth", "distance", "error"}
+_FROM_ZERO = {"kl", "ess", "acceptance", "noise", "level", "usable"}
+_TICKS = 8
+
+
+def round_ticks(rounds: list[int]) -> list[int]:
+    """Some rounds at equal steps, the first one included."""
+    return rounds[:: max(1, -(-len(rounds) // _TICKS))]
 
 
 def _band(panel: dict[str, Any], x: Spec, y: Spec) -> list[Spec]:
@@ -132,7 +141,7 @@ def _outline(kind: str, bins: dict[str, list[float]]) -> Spec:
         {"left": left, "right": right, "height": height}
         for left, right, height in zip(edges, edges[1:], heights, strict=False)
     ]
-    x = quantitative("left", None, axis={"grid": False, "tickCount": 4, "format": "~g"})
+    x = quantitative("left", None, axis={"grid": False, "tickCount": 4})
     if kind == "posterior":
         mark: Spec = {"type": "bar", "color": colour("posterior"), "opacity": 0.55, "binSpacing": 0}
         encoding = {"x": {**x, "bin": "binned"}, "x2": {"field": "right"}}
@@ -165,8 +174,8 @@ def pair_templates() -> dict[str, Any]:
     ``@x`` and ``@y`` stand for fields, ``@x-title`` and ``@y-title`` for names, ``@marginal`` for
     the number of a parameter. The page fills them in and puts cells side by side.
     """
-    x = quantitative("@x", "@x-title", axis={"tickCount": 4, "format": "~g"})
-    y = quantitative("@y", "@y-title", axis={"tickCount": 4, "format": "~g"})
+    x = quantitative("@x", "@x-title", axis={"tickCount": 4})
+    y = quantitative("@y", "@y-title", axis={"tickCount": 4})
     modes = [colour(f"mode-{i + 1}") for i in range(_MODES)]
     hues = {
         "field": "mode",
@@ -187,8 +196,8 @@ def pair_templates() -> dict[str, Any]:
     return {
         "scatter": {
             "prior": scatter("prior", size=5, opacity=0.4, color=colour("prior")),
-            "reference": scatter("reference", size=5, opacity=0.5, color=colour("reference")),
             "posterior": posterior,
+            "reference": scatter("reference", size=5, opacity=0.5, color=colour("reference")),
             "truth": {
                 "data": {"name": "truth"},
                 "mark": {**cross, **truth},

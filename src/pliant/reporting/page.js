@@ -130,7 +130,7 @@
   }
 
   function axis(labels) {
-    const common = { tickCount: 4, format: "~g", grid: false, titleLimit: 180 };
+    const common = { tickCount: 4, grid: false, titleLimit: 180 };
     return labels ? common : { ...common, labels: false, ticks: false };
   }
 

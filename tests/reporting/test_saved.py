@@ -1,0 +1,59 @@
+"""What a folder holds for a page, whoever made it."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+import pliant
+from pliant._files import read_json, write_arrays, write_json
+from pliant.reporting.saved import read_diagnosis, read_ended, read_samples, result_digest
+from pliant.reporting.subject import Known
+
+pytestmark = pytest.mark.training
+
+
+@pytest.fixture
+def copied(runs, tmp_path):
+    return shutil.copytree(runs["cut_short"].folder, tmp_path / "copy")
+
+
+def test_a_diagnosis_belongs_to_its_result(copied):
+    assert read_diagnosis(copied)["verdict"]
+    data = read_json(copied / "history.json")
+    data["rounds"][0]["seconds"] = 99.0
+    write_json(copied / "history.json", data)
+    assert read_diagnosis(copied) is None
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"verdict": "sound"}'])
+def test_a_damaged_diagnosis_counts_as_none(copied, content):
+    (copied / "diagnosis.json").write_text(content)
+    assert read_diagnosis(copied) is None
+
+
+def test_a_forged_diagnosis_counts_as_none(copied):
+    """Its checksum and its digest are right, and its numbers are texts."""
+    data = read_json(copied / "diagnosis.json")
+    data["predictive"]["observed"][0] = "<script>"
+    write_json(copied / "diagnosis.json", data)
+    assert data["of"] == result_digest(copied)
+    assert read_diagnosis(copied) is None
+
+
+def test_samples_that_do_not_fit_are_drawn_again(copied):
+    result = pliant.load(copied)
+    assert set(read_samples(copied, result)) == set(result.posterior.space.names)
+    write_arrays(
+        copied / "samples.npz", {name: np.zeros((5, 3)) for name in result.posterior.space.names}
+    )
+    assert read_samples(copied, result) is None
+    subject = read_ended(copied, Known())
+    assert len(subject.samples["mu"]) == 10_000
+    (copied / "samples.npz").unlink()
+    assert read_samples(copied, result) is None
+
+
+def test_a_folder_without_a_result_is_a_mistake(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_ended(tmp_path, Known())
