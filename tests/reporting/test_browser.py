@@ -87,6 +87,10 @@ def cells(page, table):
     )
 
 
+def short(number):
+    return "-" if number is None else f"{number:.3g}"
+
+
 def test_the_numbers_are_those_of_the_files(visit, run):
     page = visit(run.page.as_uri())
     names, values = as_table(read_arrays(run.folder / "samples.npz"), run.problem.prior.space.names)
@@ -218,9 +222,7 @@ def test_it_is_accessible(visit, run):
 
 def test_the_tab_key_reaches_every_control(visit, runs):
     page = visit(runs["failed"].page.as_uri())
-    wanted = page.evaluate(
-        "[...document.querySelectorAll('a, button, input, summary')].filter(e => !e.disabled).length"
-    )
+    wanted = page.locator("a, button, input:enabled, summary").count()
     page.evaluate("window.seen = new Set()")
     for _ in range(3 * wanted):
         page.keyboard.press("Tab")
@@ -287,7 +289,7 @@ def test_a_run_is_followed_round_by_round(visit, tmp_path):
             f"{x:.4g}" for x in values.mean(axis=0)
         ]
         assert all(url.startswith(server.address) for url in visit.asked)
-    page.wait_for_function("document.querySelector('#live').innerText.startsWith('The server')")
+    page.wait_for_function(f"{head}.startsWith('The server has ended')")
     page.context.close()
 
 

@@ -14,14 +14,9 @@ from pliant.reporting.subject import Known
 def test_the_code_of_every_figure_runs(runs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = runs["cut_short"]
-    names = {}
+    names = {"given": run.problem}
     for block in reproduction(run.subject)["code"]:
-        exec(
-            re.sub(r"problem = \.\.\.", "problem = given", block["text"]),
-            {"given": run.problem} | names,
-            names,
-        )
-        names = {"given": run.problem} | names
+        exec(block["text"].replace("problem = ...", "problem = given"), names)
     files = {path.name for path in tmp_path.iterdir()}
     assert files == {"pairs.png", "prior.png", "history.png", "diagnosis.png"}
     assert names["diagnosis"].verdict == run.subject.diagnosis["verdict"]

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from pliant.reporting.content import content_of
 from pliant.reporting.page import live_state, report_page
@@ -22,6 +22,7 @@ class Shown(NamedTuple):
     state: dict[str, Any]
 
 
+@runtime_checkable
 class Source(Protocol):
     """What a server can show at an address."""
 

@@ -24,6 +24,8 @@ class Column(NamedTuple):
     def format(self, value: Any) -> str:
         """A number as text; a dash if there is none."""
         missing = value is None or (isinstance(value, float) and np.isnan(value))
+        if isinstance(value, str):  # a method of a user's own may write texts
+            return value
         return "-" if missing else format(value, self.form)
 
 
