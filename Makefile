@@ -80,7 +80,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --constraint constr
 	touch $@
 
 .venv/dev: .venv/run
-	$(INSTALL) '.[arviz,bench,dev]'
+	$(INSTALL) '.[arviz,bench,dev,report]'
 	touch $@
 
 # The site: every page is executed or tested, a warning is an error. A second build is fast, because
@@ -95,7 +95,7 @@ docs: .venv/docs .docs-cache/pages
 	mkdir -p $@
 
 .venv/docs: .venv/run
-	$(INSTALL) '.[arviz,dask,docs]'
+	$(INSTALL) '.[arviz,dask,docs,report]'
 	touch $@
 
 clean:

@@ -20,6 +20,7 @@ ABC = {
 }
 NOT_THERE = {"metrics.json", "simulations"}  # before pliant eval, and with JAX simulators
 NOT_THERE |= {"diagnosis.json", "diagnosis.png", "reruns"}  # before pliant diagnose
+NOT_THERE |= {"report.html"}  # before pliant report
 TINY = ["--method", "pli-mmd", "--family", "gaussian"]
 TINY += ["--rounds", "2", "--n-particles", "200", "--n-draws", "20"]
 

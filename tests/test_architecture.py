@@ -21,7 +21,7 @@ LEVELS = (
     {"tasks"},
     {"metrics", "plots"},
     {"diagnosis"},
-    {"report"},
+    {"reporting"},
     {"bench"},
     {"cli"},
 )

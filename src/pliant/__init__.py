@@ -5,7 +5,7 @@ The public names stand in ``__init__.pyi``. Each is loaded when it is first used
 
 The rooms, in the order of the data: ``densities``, ``simulators``, ``problem``,
 ``discrepancies``, ``weighting``, ``methods``, ``run``, ``tasks``, ``metrics``, ``plots``,
-``bench`` and ``cli``. A module imports only from its own room and from those before it.
+``diagnosis``, ``reporting``, ``bench`` and ``cli``. A module imports only from its own room and from those before it.
 ``_checks``, ``_devices``, ``_files`` and ``_importance`` serve all of them.
 """
 

@@ -24,8 +24,6 @@ class Column(NamedTuple):
     def format(self, value: Any) -> str:
         """A number as text; a dash if there is none."""
         missing = value is None or (isinstance(value, float) and np.isnan(value))
-        if isinstance(value, str):  # a method of a user's own may write texts
-            return value
         return "-" if missing else format(value, self.form)
 
 
@@ -119,7 +117,7 @@ class History:
 
     def cells(self, columns: Sequence[str]) -> list[list[str]]:
         """The texts of the columns, one list per round."""
-        return [[_column(name).format(row.get(name)) for name in columns] for row in self._rows]
+        return [[_text(name, row.get(name)) for name in columns] for row in self._rows]
 
     def to_pandas(self) -> Any:
         """A ``pandas.DataFrame`` with one row per round, the number of which is the index.
@@ -151,9 +149,10 @@ class History:
         return markup.page("History", history_html(self))
 
 
-def _column(name: str) -> Column:
-    """The column of a name; a user's own method may write others."""
-    return COLUMNS.get(name, Column(name, ""))
+def _text(name: str, value: Any) -> str:
+    """A cell as text; a user's own method may write other columns, with texts in them."""
+    column = COLUMNS.get(name, Column(name, ""))
+    return value if name not in COLUMNS and isinstance(value, str) else column.format(value)
 
 
 _MEANINGS = "\n".join(f"    ``{name}``: {column.meaning}." for name, column in COLUMNS.items())
