@@ -18,6 +18,7 @@ import numpyro.distributions as dist
 import pliant
 from known_posteriors import EXACT, clean, gaussian, known, problem_of
 from pliant._files import write_arrays, write_json
+from pliant.densities.affine import AffineDensity
 from pliant.densities.gaussian import GaussianDensity
 from pliant.densities.mixture import MixtureDensity
 from pliant.problem.samples import named
@@ -110,8 +111,9 @@ def failed(problem: pliant.Problem) -> pliant.Result:
 
 def result_of(kind: str, problem: pliant.Problem) -> pliant.Result:
     if kind == "converged":
-        density = known().result.posterior.density.base
-        return made(problem, density, pliant.Status.CONVERGED)
+        density = known().result.posterior.density
+        assert isinstance(density, AffineDensity)  # of which the exact Gaussian is the base
+        return made(problem, density.base, pliant.Status.CONVERGED)
     if kind == "failed":
         return failed(problem)
     if kind == "multimodal":

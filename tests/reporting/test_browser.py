@@ -36,6 +36,7 @@ FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
+HEAD = "document.querySelector('#live').innerText"
 LIMIT = 60_000  # milliseconds: machines are busy
 
 
@@ -50,9 +51,9 @@ def browser():
 @pytest.fixture
 def visit(browser):
     """Open a page, and check at the end that nothing went wrong and nothing left it."""
-    told, asked, contexts = [], [], []
+    told, contexts = [], []
 
-    def open_page(address, **options):
+    def open_page(address, asked=None, **options):
         context = browser.new_context(**options)
         contexts.append(context)
         context.set_default_timeout(LIMIT)
@@ -60,12 +61,11 @@ def visit(browser):
         page.on("console", lambda message: told.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: told.append(str(error)))
         page.on("dialog", lambda dialog: told.append("dialog"))
-        page.on("request", lambda request: asked.append(request.url))
+        page.on("request", lambda request: None if asked is None else asked.append(request.url))
         page.goto(address)
         drawn(page)
         return page
 
-    open_page.asked = asked
     yield open_page
     for context in contexts:
         context.close()
@@ -92,7 +92,8 @@ def short(number):
 
 
 def test_the_numbers_are_those_of_the_files(visit, run):
-    page = visit(run.page.as_uri())
+    asked = []
+    page = visit(run.page.as_uri(), asked)
     names, values = as_table(read_arrays(run.folder / "samples.npz"), run.problem.prior.space.names)
     quantiles = np.quantile(values, [0.025, 0.05, 0.5, 0.95, 0.975], axis=0)
     for i, row in enumerate(cells(page, "posterior-table")):
@@ -126,7 +127,7 @@ def test_the_numbers_are_those_of_the_files(visit, run):
         parts = [statistics[key][i] for key in ("observed", "low", "high")]
         assert row[1:4] == [f"{x:.4g}" for x in parts]
         assert row[4] == f"{statistics['deviation'][i]:.3g}"
-    assert visit.asked == [run.page.as_uri()]
+    assert asked == [run.page.as_uri()]
 
 
 def test_every_control_works(visit, run):
@@ -256,6 +257,8 @@ def test_without_scripts_all_tables_are_there(browser, runs):
 def test_a_run_is_followed_round_by_round(visit, tmp_path):
     problem, folder, go = problems()["cut_short"], tmp_path / "run", threading.Semaphore(0)
 
+    asked = []
+
     def wait(row, posterior):
         go.acquire(timeout=LIMIT / 1000)
 
@@ -265,7 +268,7 @@ def test_a_run_is_followed_round_by_round(visit, tmp_path):
         thread.start()
         while not (folder / "rounds" / "001.npz").is_file():
             time.sleep(0.05)
-        page = visit(server.address)
+        page = visit(server.address, asked)
         version = page.get_attribute("html", "data-drawn")
         assert len(cells(page, "history-table")) == 1
         assert page.inner_text("#live") == "Running: 1 round of 3 done."
@@ -273,23 +276,23 @@ def test_a_run_is_followed_round_by_round(visit, tmp_path):
         page.uncheck("#pair-controls input[data-parameter='1']")
         go.release()
         drawn(page, version)
-        page.wait_for_function("document.querySelectorAll('#history-table tbody tr').length === 2")
+        page.wait_for_function(
+            "() => document.querySelectorAll('#history-table tbody tr').length === 2"
+        )
         assert page.inner_text("#live") == "Running: 2 rounds of 3 done."
         assert cells(page, "posterior-table") != first
         assert not page.is_checked("#pair-controls input[data-parameter='1']")  # as it was left
         go.release()
         go.release()
-        page.wait_for_function(
-            "document.querySelector('#live').innerText.startsWith('The run has')"
-        )
+        page.wait_for_function(f"() => {HEAD}.startsWith('The run has ended')")
         thread.join()
         result = pliant.load(folder)
         values = as_table(result.posterior.sample(10_000, seed=3), problem.prior.space.names)[1]
         assert [row[1] for row in cells(page, "posterior-table")] == [
             f"{x:.4g}" for x in values.mean(axis=0)
         ]
-        assert all(url.startswith(server.address) for url in visit.asked)
-    page.wait_for_function(f"{head}.startsWith('The server has ended')")
+        assert all(url.startswith(server.address) for url in asked)
+    page.wait_for_function(f"() => {HEAD}.startsWith('The server has ended')")
     page.context.close()
 
 

@@ -12,7 +12,7 @@ from pliant._files import read_arrays, read_json
 from pliant.problem.samples import as_table
 from pliant.problem.space import constrain_all
 from pliant.reporting.content import content_of, known_row
-from pliant.reporting.marginals import Draws
+from pliant.reporting.marginals import DrawTable
 from report_runs import EVIL
 
 pytestmark = pytest.mark.training
@@ -123,7 +123,7 @@ def test_failures_and_conditions_are_told(runs):
 
 
 def test_a_truth_of_other_parameters_is_not_shown():
-    draws = Draws(["a", "b"], np.zeros((2, 2)))
+    draws = DrawTable(["a", "b"], np.zeros((2, 2)))
     assert known_row({"a": 1.0}, draws, ("a", "b")) is None
     assert known_row({"a": 1.0, "b": np.nan}, draws, ("a", "b")) is None
     assert known_row(None, draws, ("a", "b")) is None

@@ -9,7 +9,7 @@ from known_posteriors import gaussian
 from pliant.densities.particles import particle_density
 from pliant.problem.prior import read_prior
 from pliant.reporting.marginals import (
-    Draws,
+    DrawTable,
     effective_draws,
     histogram,
     marginals,
@@ -30,7 +30,7 @@ def test_draws_of_particles_are_worth_less():
 
 
 def test_columns_that_nobody_knows_are_left_out():
-    draws = Draws(["a"], np.arange(101.0)[:, None])
+    draws = DrawTable(["a"], np.arange(101.0)[:, None])
     (row,) = posterior_rows(draws, effective=25.0)
     assert set(row) == {"name", "mean", "sd", "q025", "q05", "q50", "q95", "q975", "mcse"}
     assert (row["mean"], row["q50"], row["q05"]) == (50.0, 50.0, 5.0)
@@ -51,7 +51,7 @@ def test_numbers_are_short_and_finite():
 
 def test_figures_of_many_parameters_have_fewer_draws():
     assert (n_plotted(30), n_plotted(31)) == (1000, 500)
-    draws = Draws([f"a{i}" for i in range(80)], np.zeros((10_000, 80)))
+    draws = DrawTable([f"a{i}" for i in range(80)], np.zeros((10_000, 80)))
     assert np.array(plotted(draws)).shape == (60, 500)
     assert len(marginals({"posterior": draws}, None)) == 60
 

@@ -43,10 +43,9 @@ def test_a_forged_diagnosis_counts_as_none(copied):
 
 def test_samples_that_do_not_fit_are_drawn_again(copied):
     result = pliant.load(copied)
-    assert set(read_samples(copied, result)) == set(result.posterior.space.names)
-    write_arrays(
-        copied / "samples.npz", {name: np.zeros((5, 3)) for name in result.posterior.space.names}
-    )
+    names = result.posterior.space.names or ()
+    assert set(read_samples(copied, result) or {}) == set(names)
+    write_arrays(copied / "samples.npz", {name: np.zeros((5, 3)) for name in names})
     assert read_samples(copied, result) is None
     subject = read_ended(copied, Known())
     assert len(subject.samples["mu"]) == 10_000

@@ -30,7 +30,12 @@ def server():
         yield server
 
 
-def ask(server, path, *, method="GET", host=None, raw=False):
+def ask(server, path, **options):
+    answer, body = answer_of(server, path, **options)
+    return answer.status, body
+
+
+def answer_of(server, path, *, method="GET", host=None):
     connection = http.client.HTTPConnection(LOOPBACK, server.port, timeout=10)
     connection.putrequest(method, path, skip_host=True)
     connection.putheader("Host", f"{LOOPBACK}:{server.port}" if host is None else host)
@@ -38,7 +43,7 @@ def ask(server, path, *, method="GET", host=None, raw=False):
     answer = connection.getresponse()
     body = answer.read().decode()
     connection.close()
-    return answer if raw else (answer.status, body)
+    return answer, body
 
 
 def test_pages_and_states(server):
@@ -95,7 +100,7 @@ def test_an_error_of_one_page_is_no_end(server):
 
 
 def test_nothing_is_cached_or_framed(server):
-    answer = ask(server, "/", raw=True)
+    answer, _ = answer_of(server, "/")
     assert answer.getheader("Cache-Control") == "no-store"
     assert answer.getheader("X-Frame-Options") == "DENY"
     assert answer.getheader("X-Content-Type-Options") == "nosniff"

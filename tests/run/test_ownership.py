@@ -8,6 +8,7 @@ from pliant.run.ownership import (
     check_own,
     is_own,
     remove_checkpoints,
+    remove_evaluations,
     remove_lock,
     remove_run,
     remove_snapshots,
@@ -22,6 +23,8 @@ def run(tmp_path):
     for name in layout.CONTENTS:
         if name.endswith(".json"):
             write_json(folder / name, {"format": layout.FORMAT})
+        elif name == layout.REPORT:
+            (folder / name).write_text('<html data-made-by="pliant-report">')
         elif "." in name:
             (folder / name).touch()
     ledger = layout.ledger_folder(folder, 1)
@@ -152,3 +155,24 @@ def test_runs_on_simulated_sets_go_with_their_run(run):
     remove_run(run)
     assert not rerun.exists()
     assert all(path.exists() for path in kept)
+
+
+@pytest.mark.parametrize("mine", [True, False])
+def test_a_page_is_removed_with_what_it_shows_unless_it_is_a_users(run, mine):
+    path = run / layout.REPORT
+    if mine:
+        path.write_text("<html>mine</html>")
+    remove_evaluations(run)
+    assert path.exists() == mine
+    if mine:
+        with pytest.raises(FileExistsError, match=r"report\.html in it is not a file of Pliant"):
+            check_own(run)
+
+
+def test_a_page_alone_is_in_nobodys_way(tmp_path):
+    path = tmp_path / layout.REPORT
+    path.write_text('<html data-made-by="pliant-report">')
+    check_own(tmp_path)
+    path.write_text("mine")
+    with pytest.raises(FileExistsError):
+        check_own(tmp_path)

@@ -70,8 +70,7 @@ def diagnose(
     Raises:
         TypeError, ValueError: If the problem is not that of the result, or a statistic fails.
     """
-    check_pair(result, problem)
-    _check_options(seed, statistics)
+    _check(result, problem, seed, statistics)
     check_integer("reruns", reruns, at_least=0)
     check_integer("workers", workers, at_least=1)
     advance = logger.info if progress is None else progress
@@ -122,7 +121,8 @@ def check_pair(result: Any, problem: Any) -> None:
         )
 
 
-def _check_options(seed: Any, statistics: Any) -> None:
+def _check(result: Any, problem: Any, seed: Any, statistics: Any) -> None:
+    check_pair(result, problem)
     check_seed("seed", seed)
     if statistics is not None and not (
         isinstance(statistics, Mapping) and all(map(callable, statistics.values()))

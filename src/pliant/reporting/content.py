@@ -10,7 +10,7 @@ from pliant.problem.samples import as_row, thinned
 from pliant.reporting.checks import checks_of
 from pliant.reporting.marginals import (
     MOST_PLOTTED,
-    Draws,
+    DrawTable,
     effective_draws,
     marginals,
     mode_labels,
@@ -125,7 +125,7 @@ def posterior_content(subject: Subject) -> dict[str, Any] | None:
     }
 
 
-def known_row(truth: Mapping[str, Any] | None, draws: Draws, names: Any) -> "np.ndarray | None":
+def known_row(truth: Mapping[str, Any] | None, draws: DrawTable, names: Any) -> "np.ndarray | None":
     """The truth in the order of the columns; None if it is unknown or of other parameters."""
     if not truth:
         return None

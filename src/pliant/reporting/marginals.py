@@ -25,23 +25,23 @@ _CLUSTERED = 1000
 _OUTERMOST = 0.002  # share of the draws on each side that a histogram leaves out
 
 
-class Draws(NamedTuple):
+class DrawTable(NamedTuple):
     """Columns by name, in the user's units."""
 
     names: list[str]
     values: Float[np.ndarray, "n columns"]
 
 
-def table_of(samples: Mapping[str, Any], space: Space) -> Draws:
+def table_of(samples: Mapping[str, Any], space: Space) -> DrawTable:
     """Samples by name as columns, in the order of the prior."""
-    return Draws(*as_table(samples, space.names))
+    return DrawTable(*as_table(samples, space.names))
 
 
-def prior_draws(problem: Problem) -> Draws:
+def prior_draws(problem: Problem) -> DrawTable:
     """Draws of the prior, always the same ones."""
     space = problem.prior.space
     z = problem.prior.sample(jax.random.key(0), _PRIOR_DRAWS)
-    return Draws(*as_table(constrain_all(space, z), space.names))
+    return DrawTable(*as_table(constrain_all(space, z), space.names))
 
 
 def effective_draws(density: AbstractDensity, n: int) -> float:
@@ -56,10 +56,10 @@ def effective_draws(density: AbstractDensity, n: int) -> float:
 
 
 def posterior_rows(
-    draws: Draws,
+    draws: DrawTable,
     *,
     effective: float,
-    prior: Draws | None = None,
+    prior: DrawTable | None = None,
     truth: Float[np.ndarray, " columns"] | None = None,
 ) -> list[dict[str, Any]]:
     """One row per parameter: moments, quantiles, Monte Carlo error, and contraction.
@@ -67,7 +67,7 @@ def posterior_rows(
     Args:
         draws: Of the posterior.
         effective: How many independent draws they are worth.
-        prior: Draws of the prior.
+        prior: DrawTable of the prior.
         truth: The true parameters.
     """
     values = draws.values
@@ -102,7 +102,7 @@ def histogram(values: Float[np.ndarray, " n"]) -> dict[str, list[float]]:
 
 
 def marginals(
-    kinds: Mapping[str, Draws], truth: Float[np.ndarray, " columns"] | None
+    kinds: Mapping[str, DrawTable], truth: Float[np.ndarray, " columns"] | None
 ) -> list[dict[str, Any]]:
     """For each of the first parameters: histograms of each kind of draws, and the truth."""
     names = kinds["posterior"].names[:MOST_PLOTTED]
@@ -116,7 +116,7 @@ def marginals(
     ]
 
 
-def plotted(draws: Draws) -> list[list[float]]:
+def plotted(draws: DrawTable) -> list[list[float]]:
     """Some draws of the first parameters, one list for each of them."""
     columns = draws.values[:, :MOST_PLOTTED]
     return [rounded(column) for column in thinned(columns, n_plotted(columns.shape[1])).T]

@@ -8,7 +8,7 @@ from pliant.methods.base import AbstractMethod
 from pliant.run.history import COLUMNS, Column, History
 
 
-class Panel(NamedTuple):
+class RoundsPanel(NamedTuple):
     """Quantities that one figure shows by round."""
 
     title: str
@@ -21,19 +21,19 @@ class Panel(NamedTuple):
 
 
 PANELS = {
-    "bandwidth": Panel("Bandwidth", ("bandwidth",), limit="target"),
-    "kl": Panel("KL from the last posterior, nats", ("kl",), limit="epsilon"),
-    "ess": Panel("Effective sample size of the weights", ("ess",)),
-    "acceptance": Panel("Share of accepted proposals", ("acceptance",)),
-    "distance": Panel("Distances", ("distance_median", "distance_min"), error="distance_se"),
-    "noise": Panel(
+    "bandwidth": RoundsPanel("Bandwidth", ("bandwidth",), limit="target"),
+    "kl": RoundsPanel("KL from the last posterior, nats", ("kl",), limit="epsilon"),
+    "ess": RoundsPanel("Effective sample size of the weights", ("ess",)),
+    "acceptance": RoundsPanel("Share of accepted proposals", ("acceptance",)),
+    "distance": RoundsPanel("Distances", ("distance_median", "distance_min"), error="distance_se"),
+    "noise": RoundsPanel(
         "Share of noise in the distances' variance", ("noise_share",), limit="noise_limit"
     ),
-    "net_loss": Panel("Loss of the networks, held-out draws", ("net_loss",)),
-    "held_out": Panel("Held-out loss of the fit", ("held_out",)),
-    "error": Panel("Disagreement of the networks, nats", ("log_likelihood_se",)),
-    "level": Panel("Share of the log-likelihood in the posterior", ("level",)),
-    "usable": Panel("Share of usable draws", ("usable",)),
+    "net_loss": RoundsPanel("Loss of the networks, held-out draws", ("net_loss",)),
+    "held_out": RoundsPanel("Held-out loss of the fit", ("held_out",)),
+    "error": RoundsPanel("Disagreement of the networks, nats", ("log_likelihood_se",)),
+    "level": RoundsPanel("Share of the log-likelihood in the posterior", ("level",)),
+    "usable": RoundsPanel("Share of usable draws", ("usable",)),
 }
 """The figures of a history. One whose numbers a run did not record is left out."""
 

@@ -120,7 +120,7 @@ class PageServer:
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         server = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class PageHandler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 try:
                     answer = server.answer(self.path, self.headers.get("Host"))
@@ -144,7 +144,7 @@ class PageServer:
             def log_message(self, format: str, *args: Any) -> None:
                 """Nothing: the terminal belongs to the run."""
 
-        return Handler
+        return PageHandler
 
 
 @contextmanager
