@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from known_posteriors import known
-from pliant.diagnosis.fit import check_fit, find_modes, moments
+from pliant.diagnosis.fit import check_fit, moments
 
 
 def levels(found):
@@ -47,22 +47,6 @@ def modes(shares, n=1000, seed=0):
     label = rng.choice(len(shares), n, p=shares)
     centres = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]])[: len(shares)]
     return centres[label] + rng.standard_normal((n, 2)), label
-
-
-def test_modes_are_found():
-    z, label = modes([0.5, 0.3, 0.2])
-    found = find_modes(z)
-    for i in range(3):
-        values, counts = np.unique(found[label == i], return_counts=True)
-        assert values[np.argmax(counts)] == i  # the largest first
-        assert counts.max() > 0.98 * np.sum(label == i)
-
-
-@pytest.mark.parametrize("dim", [1, 2, 5, 10])
-def test_one_mode_is_one(dim):
-    rng = np.random.default_rng(dim)
-    for z in (rng.standard_normal((1000, dim)), rng.exponential(size=(1000, dim))):
-        assert find_modes(z).max() <= 0
 
 
 def test_shares_are_compared():

@@ -6,7 +6,7 @@ import numpyro.distributions as dist
 import pytest
 
 import pliant
-from pliant.discrepancies.approach import begun
+from pliant.discrepancies.approach import begun, kept_draws
 from pliant.discrepancies.base import Proposal, RoundOptions
 from pliant.problem.sets import Draws, simulate_sets
 
@@ -64,3 +64,11 @@ def test_it_ends_at_its_target_or_when_noise_dominates(approach, level, rounds, 
 def test_without_a_metric_or_draws_there_is_none():
     assert begun(KEY, None, PROBLEM, 50) == (None, 0)
     assert begun(KEY, pliant.MMD(), PROBLEM, 1) == (None, 0)
+
+
+@pytest.mark.parametrize(
+    ("n_draws", "kept"), [(5, 5), (50, 50), (99, 99), (104, 52), (199, 199), (200, 50), (1000, 50)]
+)
+def test_rounds_that_only_approach_keep_fewer_draws(n_draws, kept):
+    """Fifty or a little more, but a whole share of them."""
+    assert kept_draws(n_draws) == kept

@@ -15,7 +15,6 @@ from scipy.stats import norm
 
 import pliant
 from learned_networks import LIKELIHOOD, RATIO, learned, plain
-from pliant.discrepancies.learned import _kept
 
 KINDS = {"likelihood": LIKELIHOOD, "ratio": RATIO}
 N = 10
@@ -169,14 +168,6 @@ def test_fewer_particles_are_evaluated_with_many_observations(n_obs, evaluated):
     )
     assert pliant.LikelihoodKL()._n_evaluated(problem) == evaluated
     assert pliant.LikelihoodKL(n_evaluated=300)._n_evaluated(problem) == 300
-
-
-@pytest.mark.parametrize(
-    ("n_draws", "kept"), [(5, 5), (50, 50), (99, 99), (104, 52), (199, 199), (200, 50), (1000, 50)]
-)
-def test_rounds_that_only_approach_keep_fewer_draws(n_draws, kept):
-    """Fifty or a little more, but a whole share of them."""
-    assert _kept(n_draws) == kept
 
 
 def test_a_simulator_that_is_slow_makes_twenty_draws():

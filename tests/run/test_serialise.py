@@ -22,6 +22,7 @@ from pliant.densities.affine import AffineDensity
 from pliant.densities.amortised import AmortisedDensity
 from pliant.densities.conditional_flow import ConditionalFlow
 from pliant.densities.coupling import CouplingFlow
+from pliant.densities.flow_mixture import FlowMixture
 from pliant.densities.gaussian import GaussianDensity
 from pliant.densities.mixture import MixtureDensity
 from pliant.densities.particles import particle_density
@@ -193,6 +194,7 @@ VALUES = {
     ),
     "affine": lambda: AffineDensity(GAUSSIAN, jnp.zeros(2), jnp.ones(2), jnp.full(2, 0.5)),
     "flow": flow,
+    "flows": lambda: FlowMixture(jnp.zeros(2), (flow(), flow())),
     "particles": lambda: particle_density(NUMBERS, np.zeros(6)),
     "posterior": lambda: Posterior(some_problem().prior.space, GAUSSIAN),
     "check": lambda: FinalCheck(NUMBERS, np.zeros(6), float("inf")),

@@ -156,10 +156,7 @@ class SplineFlow(AbstractModelFamily):
         shares = softmax(logits)
         info = {"fit_steps": max(int(info["fit_steps"]) for _, info in found)}
         if self.training.selection:
-            info["held_out"] = sum(
-                share * (info["held_out"] - np.log(share))
-                for share, (_, info) in zip(shares, found, strict=True)
-            )
+            info["held_out"] = shares @ np.array([float(info["held_out"]) for _, info in found])
         components = tuple(density for density, _ in found)
         return FlowMixture(jnp.asarray(np.log(shares), float), components), info
 

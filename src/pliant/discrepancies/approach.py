@@ -19,6 +19,7 @@ from pliant.problem.sets import Draws
 _MOST_NOISE = 0.5  # of the variance of distances, for an approach to go on
 _MOST_ROUNDS = 6
 _DRAWS = 20  # of each parameter, which do for a rough comparison
+_KEPT = 50  # of each parameter, at least, to learn from
 
 
 class Approach(eqx.Module):
@@ -65,3 +66,12 @@ def begun(
         return None, 0
     measured, simulations = discrepancy.init(key, problem, min(n_draws, _DRAWS))
     return Approach(measured, discrepancy.default_beta(problem.n_obs)), simulations
+
+
+def kept_draws(n_draws: int) -> int:
+    """How many draws of a parameter are kept of rounds that only approach: a divisor of M.
+
+    They are broad, and count as one round together.
+    """
+    most = max(1, n_draws // _KEPT)
+    return n_draws // max(times for times in range(1, most + 1) if n_draws % times == 0)

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, Key
 from pliant._checks import check_instance, check_integer, check_real
 from pliant.densities.base import AbstractDensity
 from pliant.densities.training import FULL, Effort, Training
-from pliant.discrepancies.approach import Approach, begun
+from pliant.discrepancies.approach import Approach, begun, kept_draws
 from pliant.discrepancies.base import (
     AbstractDiscrepancy,
     BudgetedSizes,
@@ -46,8 +46,7 @@ from pliant.problem.sets import check_sets, observed_draws, simulate_sets
 _PARTICLES = 2000  # in a round
 _DRAWS, _FEW_DRAWS, _MANY_DRAWS = 20, 50, 200  # of each particle; 50 to 200 where they are cheap
 _FEW_NUMBERS, _MANY_NUMBERS = 2**24, 2**22  # of a round with 50 draws, and with more: 64 and 16 MiB
-_EVALUATED = 2000, 5000  # particles in a round, at least and at most
-_PAIRS = 2_000_000  # of a particle and an observation that are evaluated in a round
+_EVALUATED, _PAIRS = (2000, 5000), 2_000_000  # particles in a round; times observations
 _BUDGET_ROUNDS, _BUDGET_DRAWS = 10, 5  # other parameters tell more than other draws of one
 _BROAD = 0.2  # of the log-likelihood: such a posterior is more than twice as wide as the last
 _ROUGH = Effort(steps=0.5)  # before the posterior is near its target
@@ -84,8 +83,7 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
     networks: eqx.AbstractVar[int]
     """How many networks are averaged."""
     n_evaluated: eqx.AbstractVar[int | None]
-    """Particles that are weighted in a round, without simulating them; None for 5000, or fewer
-    with more than 400 observations."""
+    """Particles that are weighted in a round; None for 5000, or fewer if N is above 400."""
     defensive_share: eqx.AbstractVar[float | None]
     """The share of a round's simulations with parameters of an earlier, broader posterior."""
     approach: eqx.AbstractVar[AbstractMeasuredDiscrepancy | None]
@@ -153,8 +151,7 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
         """2000 particles of 200 draws; of 50 where observations are long, and of 20 at least.
 
         The error of the learned log-likelihood grows as the root of N over the number of draws
-        (Gaussian mixture, N = 10: 0.31 nats with 50 draws, 0.14 with 200). A simulator
-        outside JAX, where a draw is expensive, makes 20.
+        (Gaussian mixture, N = 10: 0.31 nats with 50, 0.14 with 200). Outside JAX, it is 20.
         """
         if not problem.simulator.compiled:
             return _PARTICLES, _DRAWS
@@ -213,7 +210,7 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
             row = distance_columns(np.full(1, np.inf), np.zeros(0), 0.0)
             return evaluation_of(problem, proposal, z, np.full(len(z), np.inf), state, calls, row)
         memory = state.memory or empty_memory(problem, z, draws, by_kind=self.by_kind)
-        kept = draws if state.approach is None else draws.first(_kept(options.n_draws))
+        kept = draws if state.approach is None else draws.first(kept_draws(options.n_draws))
         memory = memory.with_round(memory_key, problem, z, kept, self.window)
         if state.approach is not None:
             found = state.approach.measure(problem, draws, options)
@@ -309,9 +306,7 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
         }
 
     def _n_evaluated(self, problem: Problem) -> int:
-        if self.n_evaluated is not None:
-            return self.n_evaluated
-        return int(np.clip(_PAIRS // problem.n_obs, *_EVALUATED))
+        return self.n_evaluated or int(np.clip(_PAIRS // problem.n_obs, *_EVALUATED))
 
     def _new_networks(
         self,
@@ -340,15 +335,6 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
         off = problem.n_obs * (each.mean(axis=2, dtype=np.float64) - mean)
         # Each network leaves another part of the parameters out: a jackknife.
         return -mean, off * np.sqrt((len(shares) - 1) * shares)[:, None]
-
-
-def _kept(n_draws: int) -> int:
-    """How many draws of a parameter are kept of rounds that only approach: a divisor of M.
-
-    They are broad, and count as one round together.
-    """
-    most = max(1, n_draws // _FEW_DRAWS)
-    return n_draws // max(times for times in range(1, most + 1) if n_draws % times == 0)
 
 
 class LearnedState(eqx.Module):
