@@ -242,7 +242,7 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
         last: Ensemble | None,
         level: float,
     ) -> tuple[Ensemble, dict[str, float]]:
-        """Learn from the simulations so far.
+        """Learn from the simulations so far: the new ensemble, and columns of the round's row.
 
         One network until the proposal has reached the target; then all of them begin anew, at the
         scale of what the posterior simulates.
@@ -253,9 +253,6 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
             memory: The simulations of all rounds, this one's first.
             last: What the last round returned; None in the first.
             level: How much of the likelihood the proposal contains.
-
-        Returns:
-            The new ensemble, and columns of the round's row.
         """
         start_key, train_key = jax.random.split(key)
         wanted = self.networks if level == 1 else 1
@@ -281,9 +278,11 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
         found = in_threads(self.trained, keys, networks, data, [effort] * wanted)
         losses = np.array([float(info["held_out"]) for _, info in found])
         if last is not None and (summary is None or continued):
-            old = last.squash if summary is None else scale
-            newest_only = self.prepared(short.training_draws(np.ones(1), old, standardise, sizes))
-            before = [self.held_out_loss(n, newest_only) for n in last.networks_for(standardise)]
+            newest = whole  # begins with the newest draws; the last networks may see another scale
+            if not continued:
+                only = short.training_draws(np.ones(1), last.squash, standardise, sizes)
+                newest = self.prepared(only)
+            before = [self.held_out_loss(n, newest) for n in last.networks_for(standardise)]
             gained = problem.n_obs * max(float(np.mean(before)) - losses.mean(), 0.0)
             relevance[1:] *= np.exp(-gained)
         shares = np.exp(-problem.n_obs * (losses - losses.min()))
