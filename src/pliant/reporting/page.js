@@ -80,7 +80,7 @@
     const layers = new Set(["posterior", ...checked("layer")]);
     const n = parameters.length;
     if (!n) return { data: { values: [] }, mark: "point", width: 10, height: 10 };
-    const size = Math.max(72, Math.min(n === 1 ? 320 : 210, Math.floor((width - 70) / n) - 16));
+    const size = Math.max(72, Math.min(n <= 2 ? 300 : 210, Math.floor((width - 70) / n) - 16));
     const datasets = {};
     for (const [kind, columns] of Object.entries(pairs.draws)) {
       const several = kind === "posterior" && pairs.several;
