@@ -34,6 +34,7 @@ def test_a_warm_start_takes_the_flow_and_a_cold_one_does_not(warm):
     init = untrained(2)
     init = eqx.tree_at(lambda d: d.flow.bias_1, init, init.flow.bias_1 + 0.5)
     density, _ = family.fit(jax.random.key(1), z, jnp.zeros(200), init)
+    assert isinstance(density, FlowDensity)
     assert np.allclose(density.flow.bias_1, 0.5, atol=1e-4) == warm
 
 
@@ -59,6 +60,7 @@ def test_whitening_is_full_diagonal_or_none(whitening, mean, factor):
     z = np.array([1.0, -2.0]) + noise @ np.array([[2.0, 0.0], [0.9, 0.3]]).T
     family = pliant.SplineFlow(layers=2, bins=4, width=8, training=STILL, whitening=whitening)
     density, _ = family.fit(jax.random.key(1), jnp.asarray(z), jnp.zeros(len(z)), None)
+    assert isinstance(density, FlowDensity)
     np.testing.assert_allclose(density.mean, mean, atol=0.05)
     np.testing.assert_allclose(density.factor, factor, atol=0.05)
 
@@ -78,6 +80,7 @@ def test_a_deeper_flow_fits_as_well():
     z = jax.random.normal(jax.random.key(0), (500, 2))
     family = pliant.SplineFlow(layers=2, bins=4, width=8, depth=3, training=FAMILY.training)
     density, _ = family.fit(jax.random.key(1), z, jnp.zeros(500), None)
+    assert isinstance(density, FlowDensity)
     assert density.flow.hidden.shape[1] == 2
     expected = -stats.norm.logpdf(np.asarray(z)).sum(axis=1).mean()
     assert -float(density.log_prob(z).mean()) == pytest.approx(expected, abs=0.1)

@@ -65,7 +65,7 @@ class Scripted(AbstractLearnedDiscrepancy):
     batch_size: int = 8
     window: int = 3
     networks: int = 3
-    n_evaluated: int = 100
+    n_evaluated: int | None = 100
     defensive_share: float | None = None
     approach: AbstractMeasuredDiscrepancy | None = None
 
