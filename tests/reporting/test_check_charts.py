@@ -22,7 +22,7 @@ def test_far_statistics_stand_at_the_edge():
         {"name": "none", "observed": None, "low": None, "high": None, "deviation": None},
     ]
     values = statistics_chart({"rows": rows})["layer"][1]["data"]["values"]
-    assert [(v["drawn"], v["far"]) for v in values] == [(12.0, "yes"), (0.1, "no")]
+    assert [(v["drawn"], v["far"]) for v in values] == [(12.0, True), (0.1, False)]
 
 
 def test_p_values_of_zero_can_be_drawn():
@@ -31,7 +31,7 @@ def test_p_values_of_zero_can_be_drawn():
         {"index": 1, "expected": 0.9, "p_value": 0.8, "accused": False},
     ]
     values = observations_chart({"points": points})["layer"][1]["data"]["values"]
-    assert [(v["drawn"], v["told"]) for v in values] == [(1e-12, "yes"), (0.8, "no")]
+    assert [(v["drawn"], v["told"]) for v in values] == [(1e-12, True), (0.8, False)]
 
 
 CALIBRATION = {

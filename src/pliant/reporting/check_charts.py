@@ -7,7 +7,6 @@ from pliant.reporting.charts import Spec, base, colour, quantitative, tip
 _SHOWN = 12  # statistics
 _FARTHEST = 12.0  # deviations, beyond which a point stands at the edge
 _SIGNIFICANT = 3.0
-_LONGEST = 46  # characters of a statistic's name
 _LEAST = 1e-12  # p-value that is drawn
 
 
@@ -26,6 +25,12 @@ def check_charts_of(checks: dict[str, Any] | None) -> dict[str, Spec]:
     return charts
 
 
+def _two_colours(field: str) -> Spec:
+    """One colour for what is as it should be, and one for what is not."""
+    hues = {"domain": [False, True], "range": [colour("posterior"), colour("truth")]}
+    return {"field": field, "type": "nominal", "scale": hues, "legend": None}
+
+
 def statistics_chart(predictive: dict[str, Any]) -> Spec:
     """The statistics that deviate most, in standard deviations of simulated sets."""
     rows = [
@@ -37,7 +42,7 @@ def statistics_chart(predictive: dict[str, Any]) -> Spec:
             "observed": row["observed"],
             "low": row["low"],
             "high": row["high"],
-            "far": "yes" if abs(row["deviation"]) > _SIGNIFICANT else "no",
+            "far": abs(row["deviation"]) > _SIGNIFICANT,
         }
         for i, row in enumerate(predictive["rows"][:_SHOWN])
         if row["deviation"] is not None
@@ -58,14 +63,13 @@ def statistics_chart(predictive: dict[str, Any]) -> Spec:
         "mark": {"type": "rect", "color": colour("prior"), "opacity": 0.18, "aria": False},
         "encoding": {"x": x, "x2": {"field": "to"}},
     }
-    hues = {"domain": ["no", "yes"], "range": [colour("posterior"), colour("truth")]}
     points = {
         "data": {"values": rows},
         "mark": {"type": "point", "filled": True, "size": 60},
         "encoding": {
             "x": x,
             "y": y,
-            "color": {"field": "far", "type": "nominal", "scale": hues, "legend": None},
+            "color": _two_colours("far"),
             "tooltip": [
                 tip("name", "statistic", "nominal"),
                 tip("observed", "observed"),
@@ -84,7 +88,7 @@ def observations_chart(observations: dict[str, Any]) -> Spec:
         {
             **point,
             "drawn": max(point["p_value"], _LEAST),
-            "told": "yes" if point["accused"] else "no",
+            "told": point["accused"],
         }
         for point in observations["points"]
         if point["p_value"] is not None
@@ -98,14 +102,13 @@ def observations_chart(observations: dict[str, Any]) -> Spec:
         "mark": {"type": "line", "color": colour("prior"), "strokeDash": [5, 3], "aria": False},
         "encoding": {"x": x, "y": y},
     }
-    hues = {"domain": ["no", "yes"], "range": [colour("posterior"), colour("truth")]}
     points = {
         "data": {"values": rows},
         "mark": {"type": "point", "filled": True, "size": 30},
         "encoding": {
             "x": x,
             "y": y,
-            "color": {"field": "told", "type": "nominal", "scale": hues, "legend": None},
+            "color": _two_colours("told"),
             "tooltip": [tip("index", "observation"), tip("p_value", "p-value")],
         },
     }
@@ -125,7 +128,6 @@ def ranks_chart(calibration: dict[str, Any]) -> Spec:
     ]
     x = quantitative("rank", "rank of the true parameter", axis={"grid": False})
     y = quantitative("value", "difference to uniform ranks")
-    hues = {"domain": [False, True], "range": [colour("posterior"), colour("truth")]}
     tips = [tip("name", "parameter", "nominal"), tip("rank", "rank"), tip("value", "difference")]
     return base(
         220,
@@ -142,7 +144,7 @@ def ranks_chart(calibration: dict[str, Any]) -> Spec:
                     "x": x,
                     "y": y,
                     "detail": {"field": "line", "type": "nominal"},
-                    "color": {"field": "out", "type": "nominal", "scale": hues, "legend": None},
+                    "color": _two_colours("out"),
                     "tooltip": tips,
                 },
             },

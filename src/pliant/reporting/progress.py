@@ -101,10 +101,7 @@ def is_alive(folder: Path) -> bool:
 
 def _message(folder: Path, done: int, method: AbstractMethod | None, *, alive: bool) -> str:
     if not alive:
-        return (
-            f"It is not finished, and no process works on it. Continue it with pliant resume "
-            f"{folder}"
-        )
+        return f"No process works on it. Continue it with pliant resume {folder}"
     if not done:
         return _WAITING
     most = "" if method is None else f" of {method.rounds}"
