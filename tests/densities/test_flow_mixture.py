@@ -33,6 +33,7 @@ def test_draws_have_the_shares_and_the_moments_of_the_components():
     right = z[:, 0] > 0
     assert right.mean() == pytest.approx(0.3, abs=0.013)  # four standard errors
     for some, component in ((~right, TWO.components[0]), (right, TWO.components[1])):
+        assert isinstance(component, GaussianDensity)
         width = np.asarray(component.cholesky)[0, 0]
         error = 4 * width / np.sqrt(some.sum())
         np.testing.assert_allclose(z[some].mean(axis=0), component.mean, atol=error)

@@ -90,6 +90,7 @@ def test_a_resumed_run_goes_on_although_there_is_a_result(folder, runs):
         ("process 1 on another machine", True),
         ("", True),
     ],
+    ids=["own", "gone", "elsewhere", "unknown"],
 )
 def test_the_lock_says_whether_a_process_is_at_work(folder, owner, alive):
     (folder / "rounds" / ".lock").write_text(owner)
