@@ -66,7 +66,7 @@ def announced(monkeypatch):
 def test_a_run_says_which_discrepancy_it_chose_and_why(announced):
     found = announced("slcp")
     first, reason = found.lines
-    assert first == ("slcp: 100 observations, 5 parameters; 20 rounds of up to 100,000 simulations")
+    assert first == ("slcp: 100 observations, 5 parameters; 20 rounds of up to 400,000 simulations")
     assert reason == "LikelihoodKL: an observation has 8 numbers, so its likelihood is learned."
     assert found.config["changed"] == {"discrepancy": "LikelihoodKL()"}
     assert found.config["resolved"]["n_draws"] == 50
