@@ -268,7 +268,7 @@ LEARNED = {
     "batch_size": COUNT | st.none(),
     "window": COUNT | st.none(),
     "networks": COUNT | st.none(),
-    "n_evaluated": not_integer(at_least=100) | st.none(),
+    "n_evaluated": not_integer(at_least=100),
     "defensive_share": SHARE,
     "approach": NOT_NONE | st.just(pliant.MMD),
 }
@@ -449,6 +449,7 @@ CASES = {
             "training": NOT_TRAINING,
             "batch_size": COUNT | st.none(),
             "warm_start": NOT_FLAG,
+            "split": NOT_FLAG,
             "whitening": OBJECT,
             "reverse_training": NOT_TRAINING,
         },

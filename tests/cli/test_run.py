@@ -69,7 +69,7 @@ def test_a_run_says_which_discrepancy_it_chose_and_why(announced):
     assert first == ("slcp: 100 observations, 5 parameters; 20 rounds of up to 400,000 simulations")
     assert reason == "LikelihoodKL: an observation has 8 numbers, so its likelihood is learned."
     assert found.config["changed"] == {"discrepancy": "LikelihoodKL()"}
-    assert found.config["resolved"]["n_draws"] == 50
+    assert found.config["resolved"]["n_draws"] == 200
 
 
 def test_a_run_with_a_discrepancy_of_the_user_has_no_reason_to_give(announced):

@@ -10,6 +10,7 @@ from pliant._files import write_json
 from pliant.bench.folders import run_folder, write_error, write_grid
 from pliant.cli.grid import read_grid
 from pliant.cli.watch import grid_rows
+from pliant.run.folder import FORMAT
 from shell import assert_one_line_error, pliant_command
 
 
@@ -50,7 +51,7 @@ def test_a_run_from_python_is_served_without_its_problem(task_run, tmp_path, ser
 
 def test_a_file_that_may_not_be_executed_is_told(task_run, tmp_path, served):
     folder = shutil.copytree(task_run.folder, tmp_path / "copy")
-    config = {"format": 6, "target": "x.py:problem", "n_obs": 20, "seed": 0}
+    config = {"format": FORMAT, "target": "x.py:problem", "n_obs": 20, "seed": 0}
     write_json(folder / "config.json", {**config, "file": {"path": "x.py", "sha256": "0"}})
     outcome = pliant_command("watch", folder)
     assert outcome.exit_code == 0, outcome.output

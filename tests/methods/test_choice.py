@@ -58,7 +58,7 @@ def test_pli_makes_the_choice_and_tells_it():
     assert chosen.chosen(given) == (chosen, "")
     assert method.resolved(given) == chosen.resolved(given)
     assert method.resolved(given).beta == pytest.approx(0.5 / 12)
-    assert method.simulations_per_round(given) == chosen.simulations_per_round(given) == 2000 * 50
+    assert method.simulations_per_round(given) == chosen.simulations_per_round(given) == 2000 * 200
 
 
 def test_other_methods_have_nothing_to_choose():

@@ -216,7 +216,7 @@ def test_defaults_follow_the_number_of_observations(problem):
     resolved = pliant.PLI(discrepancy=pliant.MMD()).resolved(problem)
     assert (resolved.n_draws, resolved.beta) == (100, 0.05 / N)
     resolved = pliant.PLI().resolved(problem)
-    assert (resolved.n_draws, resolved.beta) == (50, 0.5 / N)
+    assert (resolved.n_draws, resolved.beta) == (200, 0.5 / N)
     paper = pliant.PLI.paper(N).resolved(problem)
     assert (paper.n_draws, paper.beta, paper.n_particles, paper.rounds) == (N, 5e-4, 5000, 20)
 
