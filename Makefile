@@ -36,7 +36,7 @@ types: .venv/dev
 XLA := --xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level
 FAST := $(XLA)=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1
 LONG := tests/test_accuracy.py tests/discrepancies/test_statistics.py
-BITS = $(shell grep -rl 'mark\.default_flags' tests)
+BITS = $(shell grep -rl --include='*.py' 'mark\.default_flags' tests)
 QUICK := $(addprefix tests/,test_checks.py test_files.py test_importance.py densities simulators problem weighting plots)
 PYTEST := $(BIN)/pytest --dist loadfile --no-loadscope-reorder
 
