@@ -62,6 +62,26 @@ def test_one_condition_for_all_points_is_that_condition_for_each(flow):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
+def test_conditions_in_turn_are_those_of_each_point(flow):
+    """Values and gradients, where what a condition alone decides is computed once."""
+    rng = np.random.default_rng(0)
+    y, condition = (jnp.asarray(rng.normal(size=shape), float) for shape in ((2, 21), (3, 7)))
+
+    @eqx.filter_jit
+    @eqx.filter_value_and_grad
+    def total(flow, condition):
+        return jnp.sum(flow.log_prob(y, condition) ** 2)
+
+    once, tiled = total(flow, condition), total(flow, jnp.tile(condition, 3))
+    each = np.asarray(log_prob(flow, y, condition))
+    assert np.ptp(each) > 1
+    np.testing.assert_allclose(
+        each, log_prob(flow, y, jnp.tile(condition, 3)), rtol=1e-5, atol=1e-5
+    )
+    # single precision, of sums over 21 points
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3), once, tiled)
+
+
 @pytest.mark.parametrize("dim", [1, 3, 25])
 def test_moments_of_many_points_for_each_condition_give_their_mean_log_density(dim):
     """With correlations up to twenty dimensions, and without."""

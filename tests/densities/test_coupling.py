@@ -5,7 +5,13 @@ import numpy as np
 import pytest
 from flowjax.bijections import RationalQuadraticSpline
 
-from pliant.densities.coupling import CouplingFlow, spline_forward, spline_inverse
+from pliant.densities.coupling import (
+    _MIN_SLOPE,
+    _UNIT,
+    CouplingFlow,
+    spline_forward,
+    spline_inverse,
+)
 
 
 def random_flow(dim, condition_dim=0, **size):
@@ -81,8 +87,10 @@ def test_spline_agrees_with_flowjax():
     x = jnp.linspace(-7, 7, 301)
     knots = [jnp.asarray(a, jnp.float32)[:, None, None] for a in (np.diff(x_pos), np.diff(y_pos))]
     knots = [jnp.broadcast_to(k, (bins, 1, 301)) for k in knots]
-    inner = jnp.asarray(slopes, jnp.float32)[:, None, None]
+    raw_slopes = np.log(np.expm1(slopes - _MIN_SLOPE)) - _UNIT
+    inner = jnp.asarray(raw_slopes, jnp.float32)[:, None, None]
     knots.append(jnp.broadcast_to(inner, (bins - 1, 1, 301)))
+    knots = [list(rows) for rows in knots]
     y, log_slope = spline_forward(x[None], *knots, interval=interval)
     expected, expected_slope = jax.vmap(oracle.transform_and_log_det)(x)
     np.testing.assert_allclose(y[0], expected, atol=2e-5)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
-from pliant.densities.coupling import CouplingFlow
+from pliant.densities.coupling import CouplingFlow, in_turn
 from pliant.densities.weights import perceptron, zeroed
 
 _FULL = 20  # up to this dimension the Gaussian has correlations
@@ -122,15 +122,17 @@ class ConditionalFlow(eqx.Module):
     def log_prob(
         self,
         y: Float[Array, "dim B"],
-        condition: Float[Array, "condition_dim #B"],
+        condition: Float[Array, "condition_dim C"],
         seen: Bool[Array, "dim B"] | None = None,
     ) -> Float[Array, " B"]:
-        """Log densities of ``B`` points, each given its own condition, or all given one.
+        """Log densities of ``B`` points, which are given the ``C`` conditions in turn.
+
+        So ``C`` divides ``B``, and what a condition alone decides is computed once.
 
         Where ``seen`` is False a number is unknown, and the density is that of the others: rows
         and columns of unknown numbers are left out of A, and splines do not see them.
         """
-        mean, log_diagonal, below = self.head(condition)
+        mean, log_diagonal, below = (in_turn(part, y.shape[1]) for part in self.head(condition))
         known = y - mean if seen is None else jnp.where(seen, y - mean, 0.0)
         x = _times_triangle(log_diagonal, below, known)
         n_known = self.dim

@@ -278,7 +278,7 @@ def _minus_log_share(
     condition = jax.vmap(network, out_axes=1)(data.features[index])
     offsets = 1 + jax.random.permutation(key, len(index) - 1)[: data.atoms - 1]
     atom, repeated = atoms_of(index, offsets)
-    log_q = flow.log_prob(data.z[:, atom.ravel()], jnp.tile(condition, len(atom)))
+    log_q = flow.log_prob(data.z[:, atom.ravel()], condition)
     log_odds = (log_q - data.log_prior[atom.ravel()]).reshape(atom.shape)
     return jnp.mean(minus_log_shares(log_odds, repeated))
 
