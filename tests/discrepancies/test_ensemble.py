@@ -58,6 +58,7 @@ def ensemble(*, counts):
         networks=tuple(networks),
         shares=np.full(3, 1 / 3),
         relevance=np.ones(1),
+        n_draws=100,
     )
 
 

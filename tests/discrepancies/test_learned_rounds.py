@@ -14,6 +14,7 @@ import numpyro.distributions as dist
 import pytest
 
 import pliant
+from pliant.densities.gaussian import gaussian_from_moments
 from pliant.densities.training import Effort
 from pliant.discrepancies.base import Proposal, RoundOptions
 from pliant.discrepancies.ensemble import AbstractNetwork
@@ -145,6 +146,19 @@ def test_trainings_are_short_on_the_way_and_gentle_once_the_target_is_known():
     assert fine[1] < 1
 
 
+def test_networks_begin_anew_when_there_are_half_as_many_draws_more():
+    kind = Scripted(losses=(1.0, 1.0, 1.0))
+    last, _ = learn(kind, rounds=1)
+    assert last.n_draws == K * M
+    for rounds, anew in ((1, False), (2, True), (2, False), (3, True), (3, False)):
+        TRAINED.clear()
+        last, _ = learn(kind, rounds=rounds, last=last)
+        assert {float(effort.steps) == 1.0 for _, effort in TRAINED} == {anew}
+        assert last.n_draws == rounds * K * M
+    kept, _ = learn(kind, rounds=1, last=dataclasses.replace(last, n_draws=K * M - 1))
+    assert kept.n_draws == K * M - 1  # what they began with
+
+
 def test_networks_count_by_their_likelihood_of_as_many_draws_as_there_are_observations():
     ensemble, row = learn(Scripted(losses=(1.0, 1.1, 1.3)), rounds=1)
     shares = np.exp(-N * np.array([0.0, 0.1, 0.3]))
@@ -200,6 +214,19 @@ def test_the_errors_are_those_of_a_jackknife():
     assert errors.shape == (2, 5)  # a network of no weight is not evaluated
     alone = dataclasses.replace(ensemble, shares=np.array([0.0, 1.0, 0.0]))
     np.testing.assert_array_equal(kind.distances(PROBLEM, alone, Z[:5])[1], np.zeros((1, 5)))
+
+
+@pytest.mark.parametrize("level", [0.5, 1.0])
+def test_a_share_of_the_simulations_has_parameters_of_a_broader_posterior(level):
+    kind = Scripted(losses=(1.0, 1.0, 1.0), defensive_share=0.25)
+    far_off = gaussian_from_moments(np.full(1, 50.0), np.eye(1))
+    proposal = Proposal(PROBLEM.prior, level, broader=far_off)
+    state = kind.evaluate(jax.random.key(1), PROBLEM, LearnedState(), proposal, Z, OPTIONS).state
+    own = state.memory.draws[0].rows.mean(axis=(1, 2))
+    assert own.max() < 20  # nothing was learned before: all parameters are the proposal's
+    state = kind.evaluate(jax.random.key(2), PROBLEM, state, proposal, Z, OPTIONS).state
+    far = state.memory.draws[0].rows.mean(axis=(1, 2)) > 20
+    np.testing.assert_array_equal(np.flatnonzero(far), np.arange(3, K, 4))
 
 
 # --- The approach -------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from pliant.run import folder as layout
 from shell import pliant_command
 
 FOLDERS = sorted(format_runs.FIXTURES.glob("format*"))
-READABLE = {7}  # of these formats; ``check_format`` refuses all others
+READABLE = {8}  # of these formats; ``check_format`` refuses all others
 
 
 @pytest.fixture(params=FOLDERS, ids=lambda path: path.name)

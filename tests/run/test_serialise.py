@@ -155,10 +155,11 @@ def learned(discrepancy, reading=READING, summary=None):
         networks=(network, network),
         shares=np.array([0.7, 0.3]),
         relevance=np.array([1.0, 0.4]),
+        n_draws=24,
     )
     memory = Memory(SQUASH, reading, (draws, draws))
-    state = LearnedState(memory, ensemble, broader=GAUSSIAN)
-    return PLIState(state, None, 0.1, flow(), tempering=full_tempering(0.1, 0.1), noisy=True)
+    tempering, state = full_tempering(0.1, 0.1), LearnedState(memory, ensemble)
+    return PLIState(state, None, 0.1, flow(), tempering, broader=GAUSSIAN, noisy=True)
 
 
 def summarising():

@@ -278,7 +278,7 @@ def test_all_particles_keep_their_own_values_and_some_are_fitted():
 
 
 def test_a_learned_likelihood_is_refused():
-    state = LearnedState(ensemble=None, broader=None)
+    state = LearnedState(ensemble=None)
     with pytest.raises(ValueError, match="partition: a learned likelihood is normalised"):
         PartitionFunction().prepare(jax.random.key(0), PROBLEM, state, KERNEL, BETA)
 

@@ -43,6 +43,8 @@ class Proposal(eqx.Module):
     """The last round's posterior; the prior in round one."""
     level: float
     """How much of the pseudo-likelihood the density contains, from 0 (the prior) to 1."""
+    broader: AbstractDensity | None = None
+    """An earlier posterior, several times as wide as that at the target; None if there was none."""
 
     def particles(
         self,

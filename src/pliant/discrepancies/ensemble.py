@@ -63,6 +63,8 @@ class Ensemble(eqx.Module):
     relevance: Float[np.ndarray, " rounds"]
     """Of each round's draws for the training, the newest first: one, or less if the networks
     that were trained on them predicted the draws of later rounds worse."""
+    n_draws: int
+    """How many draws there were when the networks were new."""
 
     def networks_for(self, standardise: Standardise) -> list[AbstractNetwork]:
         """The same functions of the parameters, for parameters in another standardisation."""

@@ -238,15 +238,9 @@ class PLI(AbstractMethod):
         sure = row["log_likelihood_se"] < SURE if "log_likelihood_se" in row else state.settled
         stop = converged(row) if settled and sure else None
         # Line 12: it is the next proposal.
-        state = dataclasses.replace(
-            state,
-            beta=state.beta if approaching else beta,
-            density=density,
-            tempering=tempering,
-            approaching=approaching,
-            noisy=noisy,
-            settled=settled,
-        )
+        beta = state.beta if approaching else beta
+        state = dataclasses.replace(state, beta=beta, noisy=noisy, settled=settled)
+        state = state.moved(density, tempering, approaching=approaching)
         if known:
             state, more = self._further(jax.random.fold_in(fit_key, 1), problem, state)
             row |= more
@@ -270,7 +264,7 @@ class PLI(AbstractMethod):
             density, _ = self._fit(fit_key, proposal, state.density, particles, log_w)
             if not is_finite(density):
                 break
-            state = dataclasses.replace(state, density=density, tempering=tempering)
+            state = state.moved(density, tempering)
             done += 1
         return state, {"steps": done, "level": state.level, "eta": state.eta}
 

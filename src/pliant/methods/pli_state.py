@@ -1,5 +1,7 @@
 """What a run of PLI knows after a round."""
 
+import dataclasses
+
 import equinox as eqx
 
 from pliant.densities.base import AbstractDensity
@@ -12,6 +14,8 @@ from pliant.weighting.partition import PreparedPartition
 from pliant.weighting.reuse import EarlierRound
 from pliant.weighting.weights import Tempering
 
+_BROAD = 0.05  # of the log-likelihood
+
 
 class PLIState(eqx.Module):
     """What a run of PLI knows after a round."""
@@ -23,6 +27,9 @@ class PLIState(eqx.Module):
     """The target bandwidth."""
     density: AbstractDensity | None = None
     tempering: Tempering | None = None
+    broader: AbstractDensity | None = None
+    """The last posterior with less than a twentieth of the log-likelihood; at the target, it is
+    four to eight times as wide."""
     approaching: bool = False
     """Whether the round only approached the posterior, by rougher distances."""
     noisy: bool = False
@@ -42,11 +49,24 @@ class PLIState(eqx.Module):
         """``bandwidth / beta - 1`` of the round."""
         return float("inf") if self.tempering is None else self.tempering.bandwidth / self.beta - 1
 
+    def moved(
+        self, density: AbstractDensity, tempering: Tempering, *, approaching: bool = False
+    ) -> "PLIState":
+        """With the next posterior on the path to the target."""
+        broad = approaching or tempering.level < _BROAD
+        return dataclasses.replace(
+            self,
+            density=density,
+            tempering=tempering,
+            broader=density if broad else self.broader,
+            approaching=approaching,
+        )
+
     def proposal(self, problem: Problem) -> Proposal:
         """What the next round draws from: the last posterior, or the prior."""
         if self.density is None or self.tempering is None:
             return Proposal(problem.prior, level=0.0)
-        return Proposal(self.density, self.tempering.level)
+        return Proposal(self.density, self.tempering.level, self.broader)
 
 
 def likelihood_of(

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-FORMAT = 7
+FORMAT = 8
 """The version of the format of all these files."""
 
-_BEFORE_RELEASE = (1, 2, 3, 4, 5, 6)  # formats that only development versions wrote
+_BEFORE_RELEASE = (1, 2, 3, 4, 5, 6, 7)  # formats that only development versions wrote
 
 RUN, ROUNDS, SIMULATIONS = "run.json", "rounds", "simulations"
 RESULT, POSTERIOR, HISTORY = "result.json", "posterior.npz", "history.json"
