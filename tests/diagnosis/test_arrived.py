@@ -48,6 +48,7 @@ def test_a_wide_bandwidth_says_how_much_too_wide():
 def test_a_run_that_still_moves_is_noted():
     assert found(pliant.Status.FINISHED, kl=0.9)[1].level == "note"
     assert found(pliant.Status.FINISHED, kl=0.1)[1].level == "ok"
+    assert found(pliant.Status.FINISHED, kl=None, moved=0.12)[1].number == 0.12  # of APT
     assert found(pliant.Status.CONVERGED, kl=0.9)[1].level == "ok"
 
 

@@ -56,14 +56,35 @@ def check(posterior, observed):
 
 def test_it_meets_the_exact_posterior(result):
     assert result.status == "finished"
+    moved = result.history["moved"]
+    assert moved[0] > 0.5  # from the prior, whose width is 4.1 times the posterior's
+    assert np.all(np.abs(moved[1:]) < 0.15)
     assert result.history["simulations"][-1] == 3 * 1000 * N
     assert set(result.history.columns) <= set(COLUMNS)
     check(result.posterior, OBSERVED)
 
 
+def test_how_far_a_round_moved_is_the_divergence_of_its_posterior(result):
+    """Of a Gaussian posterior from the prior, up to the flow's errors and those of 1000 draws."""
+    mean, sd = exact(OBSERVED)
+    expected = np.log(2 / sd) + (sd**2 + mean**2) / 8 - 0.5
+    assert result.history["moved"][0] == pytest.approx(expected, abs=0.2)
+
+
+def test_rounds_that_still_move_the_posterior_are_no_success():
+    method = pliant.APT(rounds=3, **OPTIONS)
+    rows = tuple({"moved": value} for value in (3.0, 0.4, 0.1))
+    told = method.shortfall(problem(OBSERVED), None, rows)
+    assert told.startswith("One of the last two rounds moved the posterior by 0.4 nats")
+    assert method.shortfall(problem(OBSERVED), None, (*rows, {"moved": 0.0})) == ""
+    assert "from the prior" in method.shortfall(problem(OBSERVED), None, rows[:1])
+
+
 def test_one_round_is_amortised_and_its_ranks_are_uniform():
     """200 data sets from the prior predictive, and no training anew for any of them."""
-    posterior = pliant.infer(problem(OBSERVED), pliant.APT(rounds=1, **OPTIONS), seed=1).posterior
+    with pytest.warns(pliant.PliantWarning, match=r"cut_short.*nats from the prior.*unless"):
+        result = pliant.infer(problem(OBSERVED), pliant.APT(rounds=1, **OPTIONS), seed=1)
+    posterior = result.posterior
     rng = np.random.default_rng(2)
     truths = rng.normal(0, 2, 200)
     ranks = []
@@ -169,7 +190,7 @@ def test_sets_that_fail_are_left_out_and_too_many_end_the_run():
     whole = pliant.infer(
         pliant.Problem({"mu": dist.Normal(0, 2)}, fragile, OBSERVED), method, seed=0
     )
-    assert whole.status == "finished"
+    assert whole.status == "cut_short"  # one round
     broken = pliant.Problem({"mu": dist.Normal(-20, 1)}, fragile, OBSERVED)
     with pytest.warns(pliant.PliantWarning, match="failed"):
         failed = pliant.infer(broken, method, seed=0)
@@ -182,7 +203,7 @@ def test_the_smallest_round_holds_out_fewer_sets_than_atoms():
     training = pliant.Training(steps=20, every=10)
     options = {**OPTIONS, "n_particles": 40, "atoms": 10, "training": training}
     result = pliant.infer(problem(OBSERVED), pliant.APT(rounds=2, **options), seed=0)
-    assert result.status == "finished"
+    assert len(result.history) == 2
     held_out = result.history["held_out"]
     assert 0 < held_out[1] < 2 * np.log(4)  # log 4 for parameters that cannot be told apart
 

@@ -51,10 +51,12 @@ def _remedy(status: Status) -> str:
 def _moves(result: Result) -> Finding:
     """Whether the last round still changed the posterior.
 
-    The KL of a round is that of its weights from its proposal. A converged run has seen that no
-    mean and no width changed, which is a finer test.
+    The KL of a round is that of its weights from its proposal, or for APT that of its posterior
+    from the last. A converged run has seen that no mean and no width changed, which is a finer
+    test.
     """
-    kl = float(result.history[-1].get("kl") or 0.0)
+    last = result.history[-1]
+    kl = float(last.get("kl") or last.get("moved") or 0.0)
     numbers = kl, _MOVING
     if kl <= _MOVING or result.status in (Status.CONVERGED, Status.REACHED_TOLERANCE):
         return Finding(

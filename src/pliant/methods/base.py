@@ -12,6 +12,9 @@ from pliant.methods.status import Status
 from pliant.problem.problem import Problem
 from pliant.weighting.final_check import FinalCheck
 
+Rows = tuple[dict[str, Any], ...]
+"""The rows of the history so far."""
+
 FEWEST_PARTICLES = 10  # with fewer usable ones there is no density to speak of
 
 
@@ -74,13 +77,15 @@ class AbstractMethod(eqx.Module):
     def posterior(self, state: Any) -> AbstractDensity | None:
         """The posterior after the rounds so far, a density of z; None before the first."""
 
-    def shortfall(self, problem: Problem, state: Any, row: dict[str, Any]) -> str:
+    def shortfall(self, problem: Problem, state: Any, rows: Rows) -> str:
         """How far a run that ends now is from where it should end; empty if it has arrived.
+
+        A run with a shortfall does not end as ``finished``.
 
         Args:
             problem: The problem.
             state: That of the last round.
-            row: The last round's row of the history.
+            rows: The rows of the history, at least one.
         """
         return ""
 

@@ -29,7 +29,7 @@ from pliant.discrepancies.euclidean import Euclidean
 from pliant.discrepancies.lengthscales import PAPER_LENGTHSCALES
 from pliant.discrepancies.likelihood import LearnedLikelihood
 from pliant.discrepancies.mmd import MMD
-from pliant.methods.base import FEWEST_PARTICLES, AbstractMethod, Outcome, nothing_usable
+from pliant.methods.base import FEWEST_PARTICLES, AbstractMethod, Outcome, Rows, nothing_usable
 from pliant.methods.choice import choose_discrepancy
 from pliant.methods.pli_checks import check_options
 from pliant.methods.pli_report import (
@@ -285,11 +285,11 @@ class PLI(AbstractMethod):
         log_w = log_weights(particles, self.kernel, target, state.beta)
         return final_check(particles.z, log_w)
 
-    def shortfall(self, problem: Problem, state: PLIState, row: dict[str, Any]) -> str:
+    def shortfall(self, problem: Problem, state: PLIState, rows: Rows) -> str:
         """How far a run that ends now is from its target; empty if it has arrived."""
         if state.density is None:
             return ""
-        return shortfall(row, state, learned=not self._discrepancy(problem).is_noisy)
+        return shortfall(rows[-1], state, learned=not self._discrepancy(problem).is_noisy)
 
     def posterior(self, state: PLIState) -> AbstractDensity | None:
         """The density of the last round that succeeded."""

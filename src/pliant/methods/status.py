@@ -49,12 +49,18 @@ class Status(StrEnum):
         member.message, member.remedy, member.is_error = message, remedy, is_error
         return member
 
-    FINISHED = "finished", "All rounds were made, and the target was reached.", "Nothing."
+    FINISHED = (
+        "finished",
+        "All rounds were made. The target was reached or, without one, the last rounds changed "
+        "little.",
+        "Nothing.",
+    )
     CONVERGED = "converged", "A round at the target changed no mean and no width.", "Nothing."
     CUT_SHORT = (
         "cut_short",
-        "All rounds were made, but the target was not reached.",
-        f"Use more `rounds`. {_KEPT} It is too wide.",
+        "All rounds were made, but the target was not reached or, without one, the last rounds "
+        "still changed the posterior.",
+        f"Use more `rounds`, or do what `result.message` says. {_KEPT} It is most often too wide.",
     )
     REACHED_TOLERANCE = "reached_tolerance", "The bandwidth is down to `tolerance`.", "Nothing."
     NOISE_LIMITED = (

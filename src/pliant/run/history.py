@@ -33,6 +33,7 @@ COLUMNS = {
     "eta": Column("eta", "bandwidth / beta - 1"),
     "beta": Column("beta", "target bandwidth"),
     "kl": Column("KL", "KL from the last posterior, nats", ".3f"),
+    "moved": Column("moved", "KL of APT's posterior from that of the round before, nats", ".3f"),
     "ess": Column("ESS", "effective sample size of the weights", ",.0f"),
     "spearman": Column("rank corr.", "rank correlation of the weights with those without Z(theta)"),
     "partition_fit": Column("fit of Z", "leave-one-out R^2 of the fit of log Z(theta)", ".2f"),

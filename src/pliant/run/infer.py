@@ -254,7 +254,7 @@ def _honest(stop: Stop | None, problem: Problem, method: AbstractMethod, now: Pr
     cut = (Status.FINISHED, Status.OUT_OF_SIMULATIONS, Status.OUT_OF_TIME)
     if (stop.status not in cut and not stop.status.is_wanted) or not now.rows:
         return stop
-    shortfall = method.shortfall(problem, now.state, now.rows[-1])
+    shortfall = method.shortfall(problem, now.state, now.rows)
     if not shortfall:
         return stop
     status = Status.CUT_SHORT if stop.status is Status.FINISHED else stop.status

@@ -101,9 +101,27 @@ def test_a_simulator_that_only_fails_ends_in_a_status(name):
 def test_draws_that_fail_now_and_then_are_left_out(name):
     """More than half of the sets have no usable draw at all."""
     result = run(name, function=flaky)
-    assert result.status in ("finished", "low_acceptance")
+    assert result.status in ("cut_short", "finished", "low_acceptance")
     assert result.history[0]["usable"] == pytest.approx(0.1, abs=0.08)
     assert np.all(np.isfinite(samples(result)))
+
+
+@pytest.mark.parametrize("name", ["smc", "pmc", "mh"])
+def test_few_rounds_without_a_tolerance_are_no_success(name):
+    """Four rounds: the bandwidth falls in each of them."""
+    result = run(name)
+    assert result.status == "cut_short"
+    first, *_, last = result.history["bandwidth"]
+    told = f"was still falling, in the last 3 rounds from {first:.4g} to {last:.4g}"
+    assert told in result.message
+
+
+@pytest.mark.parametrize("name", ["smc", "pmc", "mh"])
+def test_a_tolerance_that_is_not_reached_is_told(name):
+    method = dataclasses.replace(METHODS[name], tolerance=1e-6, rounds=2)
+    with pytest.warns(pliant.PliantWarning, match=r"cut_short.*should be tolerance=1e-06"):
+        result = pliant.infer(problem(simulator), method)
+    assert f"The bandwidth is {result.history[-1]['bandwidth']:.3g}" in result.message
 
 
 @ALL

@@ -41,6 +41,7 @@ def test_meets_the_abc_posterior_at_a_tolerance(conjugate, tolerance, tmp_path):
 def test_a_small_quantile_meets_the_exact_posterior(conjugate):
     result = pliant.infer(conjugate.problem, rejection(quantile=0.05), seed=0)
     draws = accepted(result.posterior)
+    assert result.status == "finished"
     assert len(draws) == 1000
     assert_moments(draws, conjugate.mean, conjugate.sd)  # the tolerance adds 0.1 % of width
 
@@ -101,6 +102,22 @@ def test_ranks_are_uniform(conjugate):
         ranks.append(np.mean(accepted(posterior) < float(truth[0])))
     # a hundred particles make a hundred steps: fine enough for a continuous test
     assert kstest(ranks, "uniform").pvalue > 0.01
+
+
+def test_a_quantile_that_decides_the_width_is_no_success(conjugate):
+    """Half of the prior: within a wide bandwidth, closer draws have closer parameters."""
+    with pytest.warns(pliant.PliantWarning, match=r"cut_short.*quarter.*smaller quantile"):
+        result = pliant.infer(conjugate.problem, rejection(rounds=1, quantile=0.5), seed=0)
+    assert result.status == "cut_short"
+    assert accepted(result.posterior).std() > 1.2 * conjugate.sd
+
+
+def test_few_draws_within_the_tolerance_are_no_success(conjugate):
+    method = rejection(rounds=1, n_particles=2000, tolerance=5e-5)
+    result = pliant.infer(conjugate.problem, method, seed=0)
+    assert 0 < result.history[-1]["unique"] < 10
+    assert result.status == "cut_short"
+    assert "of 2,000 draws were accepted, too few for a posterior" in result.message
 
 
 def test_nothing_within_the_tolerance_is_a_status(conjugate):

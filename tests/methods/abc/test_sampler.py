@@ -1,5 +1,6 @@
 """What ABC samplers share: draws of the prior, options, rows and messages."""
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -14,6 +15,7 @@ from pliant.methods.abc.sampler import (
     AbstractABC,
     log_uniform,
     population_row,
+    sequence_shortfall,
     tolerance_reached,
     too_few_accepted,
 )
@@ -67,6 +69,48 @@ def test_logarithms_of_uniform_draws():
     assert np.all(values < 0)
     assert np.all(np.isfinite(values))
     assert kstest(np.exp(values), "uniform").pvalue > 0.01
+
+
+def history(*bandwidths):
+    return tuple({"bandwidth": value} for value in bandwidths)
+
+
+def test_a_bandwidth_above_its_tolerance_is_a_shortfall(population):
+    """The population is at a bandwidth of 10."""
+    rows = history(40, 20, 10)
+    told = sequence_shortfall(rows, population, 0.5, lowest=None)
+    assert told.startswith("The bandwidth is 10 and should be tolerance=0.5")
+    assert sequence_shortfall(rows, population, 10.0, lowest=None) == ""
+    assert sequence_shortfall(rows, None, 0.5, lowest=None) == ""
+
+
+@pytest.mark.parametrize("shift", [0.0, -100.0])
+def test_a_falling_bandwidth_is_a_shortfall_wherever_its_zero_is(population, shift):
+    """An unbiased MMD is negative where it is smallest; one quiet round does not hide the fall."""
+    moved = dataclasses.replace(
+        population, distance=population.distance + shift, bandwidth=10.0 + shift
+    )
+    left = 10.0 - population.distance[population.alive].min()
+    falling = history(*(10.0 + shift + left * np.array([9, 3, 0.3, 0.2, 0.15, 0, 0])))
+    told = sequence_shortfall(falling, moved, None, lowest=None)
+    assert f"in the last 3 rounds from {10 + 0.2 * left + shift:.4g} to {10 + shift:.4g}" in told
+    assert "by an unknown factor" in told
+    still = history(*(10.0 + shift + left * np.array([9, 3, 0.3, 0.05, 0.05, 0, 0])))
+    assert sequence_shortfall(still, moved, None, lowest=None) == ""
+
+
+def test_the_last_quarter_of_many_rounds_counts(population):
+    left = 10.0 - population.distance[population.alive].min()
+    slow = history(*(10.0 + left * np.linspace(0.8, 0, 41)))  # 0.02 in a round, 0.2 in ten
+    assert "in the last 10 rounds" in sequence_shortfall(slow, population, None, lowest=None)
+    assert sequence_shortfall(slow[:1], population, None, lowest=None).startswith("One round")
+
+
+def test_the_scale_of_a_smooth_kernel_falls_to_zero(population):
+    rows = history(40, 12, 12, 11.5, 10)
+    assert "still falling" in sequence_shortfall(rows, population, None, lowest=0.0)
+    rows = history(40, 10.9, 10.5, 10.5, 10)
+    assert sequence_shortfall(rows, population, None, lowest=0.0) == ""
 
 
 def test_rows_and_ends_of_a_run(population):

@@ -25,10 +25,11 @@ from pliant.methods.abc.sampler import (
     AbstractABC,
     log_prior,
     population_row,
+    sequence_shortfall,
     tolerance_reached,
     too_few_accepted,
 )
-from pliant.methods.base import FEWEST_PARTICLES, Outcome, nothing_usable
+from pliant.methods.base import FEWEST_PARTICLES, Outcome, Rows, nothing_usable
 from pliant.problem.problem import Problem
 
 
@@ -144,6 +145,10 @@ class PMCABC(AbstractABC):
             remedy = "To continue, lower min_acceptance."
             stop = too_few_accepted(acceptance, self.min_acceptance, remedy)
         return Outcome(state, row, cost, stop)
+
+    def shortfall(self, problem: Problem, state: ABCState, rows: Rows) -> str:
+        """How far the bandwidth is from its tolerance, or whether it was still falling."""
+        return sequence_shortfall(rows, state.population, self.tolerance, lowest=None)
 
     def _propose(
         self, key: Key[Array, ""], problem: Problem, state: ABCState, n: int

@@ -14,11 +14,17 @@ from pliant.discrepancies.lengthscales import PAPER_LENGTHSCALES
 from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy
 from pliant.discrepancies.mmd import MMD
 from pliant.methods.abc.sampler import ABCState, AbstractABC, log_uniform
-from pliant.methods.base import Outcome, Stop
+from pliant.methods.base import FEWEST_PARTICLES, Outcome, Rows, Stop
 from pliant.methods.status import Status
 from pliant.problem.problem import Problem
 from pliant.problem.sets import check_particles
 from pliant.weighting.kernels import AbstractKernel, UniformKernel
+
+# The closest quarter of the accepted draws may be narrower than all of them by a twentieth, and
+# by twice the standard error of such a ratio. Where the tolerance alone decides, a posterior of d
+# parameters narrows by 0.25^(1/d): 0.5 for two, 0.87 for ten.
+_CLOSEST = 4
+_NARROWER = 0.95
 
 
 class RejectionABC(AbstractABC):
@@ -96,6 +102,25 @@ class RejectionABC(AbstractABC):
         stop = self._nothing_close(accepted) if last and accepted.count == 0 else None
         return Outcome(state, row, self.simulations_per_round(problem), stop)
 
+    def shortfall(self, problem: Problem, state: ABCState, rows: Rows) -> str:
+        """Whether enough draws were accepted, and a smaller bandwidth would give the same."""
+        accepted: Accepted | None = state.population
+        if accepted is None or accepted.count == 0:
+            return ""
+        if accepted.count < FEWEST_PARTICLES:
+            return (
+                f"Only {accepted.count} of {accepted.n_drawn:,} draws were accepted, too few for a "
+                "posterior. Use more rounds or a larger tolerance."
+            )
+        ratio, limit = accepted.narrowing()
+        if self.tolerance is not None or ratio >= limit:
+            return ""
+        return (
+            f"The closest quarter of the accepted draws is {ratio:.2g} times as wide as all of "
+            "them: the posterior is wider than it should be, by an unknown factor. Use a smaller "
+            "quantile with more rounds, or pliant.SMCABC()."
+        )
+
     def _nothing(self, dim: int) -> "Accepted":
         n = self.n_kept
         return Accepted(np.zeros((n, dim)), np.full(n, np.inf), 0, 0.0)
@@ -138,6 +163,15 @@ class Accepted(eqx.Module):
     @property
     def _accepted(self) -> np.ndarray:
         return np.isfinite(self.needed) & (self.needed <= self.bandwidth)
+
+    def narrowing(self) -> tuple[float, float]:
+        """How wide the closest quarter is, in widths of all, and how wide it should be at least.
+
+        The ratio is the geometric mean over the parameters.
+        """
+        z, n = self.z[self._accepted], max(self.count // _CLOSEST, 2)
+        ratio = np.exp(np.mean(np.log(z[:n].std(axis=0, ddof=1) / z.std(axis=0, ddof=1))))
+        return float(ratio), _NARROWER - 2 / math.sqrt(2 * (n - 1) * z.shape[1])
 
     def density(self) -> ParticleDensity | None:
         """The accepted draws, of equal weight; None if there are none."""

@@ -21,9 +21,16 @@ from pliant.discrepancies.measured import (
     measure_parameters,
 )
 from pliant.methods.abc.population import Population
-from pliant.methods.base import FEWEST_PARTICLES, AbstractMethod, Stop
+from pliant.methods.base import FEWEST_PARTICLES, AbstractMethod, Rows, Stop
 from pliant.methods.status import Status
 from pliant.problem.problem import Problem
+
+# A bandwidth has stopped falling if over the last quarter of the rounds it fell by no more than
+# a tenth of what is left below it. One round would not do: now and then hardly any proposal comes
+# within the bandwidth, and it stands still. What is left is counted from the closest particle, as
+# an unbiased MMD has no zero to count from: its bandwidths can be negative.
+_LAST = 4
+_STILL = 0.1
 
 
 class ABCState(eqx.Module):
@@ -149,6 +156,41 @@ def tolerance_reached(bandwidth: float) -> Stop:
     """The end of a run that came down to its tolerance."""
     message = f"The bandwidth has reached the tolerance, {bandwidth:.3g}."
     return Stop(Status.REACHED_TOLERANCE, message)
+
+
+def sequence_shortfall(
+    rows: Rows, population: Population | None, tolerance: float | None, *, lowest: float | None
+) -> str:
+    """What is left to do for a sampler that lowers its bandwidth; empty if nothing is.
+
+    Args:
+        rows: The rows of the history.
+        population: That of the last round.
+        tolerance: The bandwidth at which the run should end; None for none.
+        lowest: The lowest bandwidth that the kernel can have; None for the closest particle's.
+    """
+    if population is None:
+        return ""
+    now, remedy = population.bandwidth, "Use more rounds or a larger budget"
+    if tolerance is not None:
+        if now <= tolerance:
+            return ""
+        return (
+            f"The bandwidth is {now:.3g} and should be tolerance={tolerance:g}: the posterior is "
+            f"too wide. {remedy}."
+        )
+    if len(rows) == 1:
+        return f"One round is only a first guess: the posterior is too wide. {remedy}."
+    n_last = min(max(len(rows) // _LAST, 3), len(rows) - 1)
+    before = rows[-1 - n_last]["bandwidth"]
+    closest = float(population.distance[population.alive].min()) if lowest is None else lowest
+    if before - now <= _STILL * (now - closest):
+        return ""
+    return (
+        f"The bandwidth was still falling, in the last {n_last} rounds from {before:.4g} to "
+        f"{now:.4g}: the posterior is wider than it should be, by an unknown factor. {remedy}, or "
+        "give a tolerance."
+    )
 
 
 def too_few_accepted(acceptance: float, least: float, remedy: str) -> Stop:

@@ -18,10 +18,11 @@ from pliant.methods.abc.sampler import (
     ABCState,
     AbstractABC,
     population_row,
+    sequence_shortfall,
     tolerance_reached,
     too_few_accepted,
 )
-from pliant.methods.base import FEWEST_PARTICLES, Outcome, nothing_usable
+from pliant.methods.base import FEWEST_PARTICLES, Outcome, Rows, nothing_usable
 from pliant.problem.problem import Problem
 from pliant.weighting.kernels import AbstractKernel
 
@@ -101,6 +102,11 @@ class AbstractSMC(AbstractABC):
         elif moved.acceptance < self.min_acceptance:
             stop = too_few_accepted(moved.acceptance, self.min_acceptance, self.remedy(row))
         return Outcome(state, row, moved.simulations, stop)
+
+    def shortfall(self, problem: Problem, state: ABCState, rows: Rows) -> str:
+        """How far the bandwidth is from its tolerance, or whether it was still falling."""
+        lowest = None if self.weight_kernel.signed else 0.0
+        return sequence_shortfall(rows, state.population, self.tolerance, lowest=lowest)
 
     def _first(self, key: Key[Array, ""], problem: Problem, state: ABCState) -> Outcome:
         population, measurement = self.prior_population(key, problem, state)
