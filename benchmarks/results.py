@@ -24,7 +24,8 @@ from pliant.problem.samples import as_table
 from pliant.tasks import get
 
 DOCS = Path(__file__).parents[1] / "docs"
-METHODS = ("PLI-MMD", "PLI-W", "PMC-ABC-MMD", "PMC-ABC-W", "APT")
+METHODS = ("PLI-MMD", "PLI-W", "PMC-ABC-MMD", "PMC-ABC-W", "APT", "PLI")
+HEADS = (*METHODS[:-1], "PLI (default)")
 TASKS = {
     "gaussian_location": "Gaussian location",
     "gaussian_mixture": "Gaussian mixture",
@@ -131,7 +132,7 @@ def by_task(results, metric, *, floor=True):
             floors = [row["floor"] for row in found.values() if row and row["floor"] is not None]
             end = [_cell(np.mean(floors)) if floors else "-"] if floor and not higher else []
             rows.append([TASKS[task], str(n_obs), *cells, *end, " to ".join(sorted(seeds))])
-    heads = ["task", "N", *METHODS, *(["floor"] if floor and not higher else []), "seeds"]
+    heads = ["task", "N", *HEADS, *(["floor"] if floor and not higher else []), "seeds"]
     return markdown(heads, rows)
 
 
@@ -148,7 +149,7 @@ def shape_table(shapes):
             pairs = [groups.get((task, n_obs, method)) for method in METHODS]
             cells = ["-" if not p else "{:.2g} / {:.2g}".format(*np.mean(p, axis=0)) for p in pairs]
             rows.append([TASKS[task], str(n_obs), *cells])
-    return markdown(["task", "N", *METHODS], rows)
+    return markdown(["task", "N", *HEADS], rows)
 
 
 def mode_table(shapes):
@@ -165,7 +166,7 @@ def mode_table(shapes):
         rows.append(
             [str(n_obs), *("-" if e is None else "{:.2f} to {:.2f}".format(*e) for e in ends)]
         )
-    return markdown(["N", *METHODS], rows)
+    return markdown(["N", *HEADS], rows)
 
 
 def second_look(results):
@@ -193,7 +194,7 @@ def time_table(results):
                 np.median([r["seconds"] for r in group]) if group else None for group in runs
             ]
             rows.append([TASKS[task], str(n_obs), *(_cell(value) for value in medians)])
-    return markdown(["task", "N", *METHODS], rows)
+    return markdown(["task", "N", *HEADS], rows)
 
 
 def _cell(value, *, bold=False):

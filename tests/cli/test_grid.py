@@ -381,7 +381,11 @@ def test_the_paper_and_its_smaller_copies_have_the_same_shape():
 def test_the_replication_has_the_papers_budgets():
     """But for what the file says: the flow's training, and APT's."""
     runs = read_grid("replication").runs
-    checked = [run for run in runs if run.experiment not in ("second_look", "partition")]
+    default = [run for run in runs if run.method == "PLI"]
+    assert all(run.built_method == pliant.PLI() for run in default)
+    assert {run.experiment for run in default} == {"accuracy"}
+    others = [run for run in runs if run.method != "PLI"]
+    checked = [run for run in others if run.experiment not in ("second_look", "partition")]
     for run in {id(run.built_method): run for run in checked}.values():  # seeds share a method
         method = run.built_method
         if isinstance(method, pliant.PLI):
@@ -398,5 +402,6 @@ def test_the_replication_has_the_papers_budgets():
             assert (method.rounds, method.n_particles, method.atoms) == (20, 5000, 10)
     accuracy = [run for run in runs if run.experiment == "accuracy"]
     cells = {(run.task, run.method, run.n_obs, run.seed) for run in accuracy}
-    assert len(accuracy) == len(cells) == 5 * 5 * 7 * 3 + 6
+    assert len(accuracy) == len(cells) == 5 * 5 * 7 * 3 + 6 + len(default)
+    assert len(default) == 4 * 3 * 3
     assert {run.seed for run in accuracy} == {0, 1, 2}

@@ -1,3 +1,4 @@
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,20 @@ def test_methods_may_have_numbers_and_seeds_of_their_own():
     np.testing.assert_array_equal(floor.get_ydata(), [0.01] * 3)  # of the most seeds
     bars: Any = axes.collections[1]
     assert [len(points) for points in bars.get_segments()] == [0]  # one seed has no interval
+
+
+@pytest.mark.wrong_types  # rows stand in for the results of a grid
+def test_the_default_method_comes_last_in_a_colour_of_its_own():
+    methods = ["PLI", "APT", "PLI-W", "PLI-MMD"]
+    common = {"experiment": "accuracy", "task": "slcp"}
+    rows = [{**common, **row(n, 1 / n, method=name)} for n in (2, 10) for name in methods]
+    results: Any = SimpleNamespace(summary=rows)
+    for figure in (draw_main(results), draw_all(results)):
+        labels = [text.get_text() for text in figure.legends[0].get_texts()]
+        assert labels == ["PLI-MMD", "PLI-W", "APT", "PLI (default)"]
+        colours = [line.get_color() for line in figure.axes[0].lines]
+        assert len(set(colours)) == 4
+        assert colours[-1] == line_style("PLI", [])["color"]
 
 
 def test_a_floor_below_zero_is_left_out_of_a_logarithmic_axis():

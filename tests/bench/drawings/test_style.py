@@ -40,6 +40,8 @@ def test_the_six_methods_of_the_grids_have_six_colours_and_markers():
     for part in ("color", "marker"):
         assert len({line_style(method, ["mine", *six])[part] for method in ["mine", *six]}) == 7
     assert line_style("PLI", ["mine", "PLI"]) == line_style("PLI", ["PLI"])
+    assert ordered_methods(["PLI", *six[:5]]) == six
+    assert [handle.get_label() for handle in method_handles(six)] == [*six[:5], "PLI (default)"]
 
 
 def test_tasks_and_methods_stand_in_the_papers_order():

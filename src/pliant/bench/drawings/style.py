@@ -25,6 +25,7 @@ _METHODS = {
     "APT": (GREEN, "D"),
     "PLI": (_PURPLE, "P"),
 }
+_LABELS = {"PLI": "PLI (default)"}  # in legends, where the name of a grid is too short
 _OTHERS = [(_BROWN, "p"), (BLACK, "X"), (GREY, "*")]
 _GREEK = {"alpha", "beta", "gamma", "delta", "theta", "lambda", "mu", "rho", "sigma", "tau"}
 _MOST_IN_LINE = 7  # entries of a legend
@@ -105,7 +106,8 @@ def method_handles(methods: Sequence[str], **style: Any) -> list[Line2D]:
     """One entry of a legend per method."""
     styles = {method: line_style(method, methods) for method in methods}
     return [
-        Line2D([], [], label=readable(name), **{**own, **style}) for name, own in styles.items()
+        Line2D([], [], label=readable(_LABELS.get(name, name)), **{**own, **style})
+        for name, own in styles.items()
     ]
 
 
