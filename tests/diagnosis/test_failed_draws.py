@@ -1,9 +1,13 @@
+import dataclasses
+
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
+import pliant
 from known_posteriors import Known, clean, problem_of, result_of
-from pliant.diagnosis.failed_draws import check_failed_draws
+from pliant.diagnosis.failed_draws import can_compare, check_failed_draws
 
 
 def found(share):
@@ -26,3 +30,23 @@ def test_the_share_of_failed_draws(share, level):
     if level == "doubtful":
         assert "large mu[0]" in finding.text
         assert "narrow the prior" in finding.remedy
+
+
+def test_a_simulator_that_fails_everywhere_leaves_no_data_to_compare():
+    problem = problem_of(clean(), lambda key, theta: jnp.full(2, jnp.nan))
+    found = pliant.diagnose(result_of(problem), problem, progress=lambda text: None)
+    assert found.verdict == "unsound"
+    finding = found.findings[-1]
+    assert (finding.check, finding.level, finding.number) == ("simulator", "unsound", 1.0)
+    assert "100.0% of the draws failed" in finding.text
+    assert found.observations is found.predictive is found.calibration is None
+
+
+@pytest.mark.parametrize(
+    ("usable", "expected"), [(range(200), True), ([0, 199], True), ([0], False), ([], False)]
+)
+def test_both_halves_need_a_usable_draw(exact, usable, expected):
+    evidence = exact.evidence()
+    ok = np.isin(np.arange(200), list(usable))[:, None] & np.ones(30, bool)
+    sets = evidence.sets._replace(ok=ok)
+    assert can_compare(dataclasses.replace(evidence, sets=sets)) == expected

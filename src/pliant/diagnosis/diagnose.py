@@ -19,7 +19,7 @@ from pliant.diagnosis.determination import check_determination
 from pliant.diagnosis.diagnosis import Diagnosis
 from pliant.diagnosis.elsewhere import check_elsewhere
 from pliant.diagnosis.evidence import gather
-from pliant.diagnosis.failed_draws import check_failed_draws
+from pliant.diagnosis.failed_draws import can_compare, check_failed_draws, check_unusable
 from pliant.diagnosis.fit import check_fit
 from pliant.diagnosis.learning import check_learning
 from pliant.diagnosis.misfit import check_misfit
@@ -79,6 +79,8 @@ def diagnose(
         return Diagnosis(tuple(arrival))
     keys = jax.random.split(jax.random.key(seed), 3)
     evidence = gather(keys[0], problem, result.posterior, result.likelihood, advance)
+    if not can_compare(evidence):
+        return Diagnosis((*arrival, *check_unusable(evidence)), evidence=evidence)
     advance("comparing posterior and target")
     fit = check_fit(evidence)
     advance("searching for other modes")

@@ -8,6 +8,29 @@ from pliant.diagnosis.finding import Finding, Level
 _SOME, _MANY = 0.005, 0.05  # share of failed draws
 
 
+def can_compare(evidence: Evidence) -> bool:
+    """Whether there are usable draws to compare the observations with.
+
+    Both halves of the sets need some, as one is compared with the other; where observations differ
+    by design, for each observation.
+    """
+    ok = np.asarray(evidence.sets.ok)
+    halves = ok[: len(ok) // 2].any(axis=0), ok[len(ok) // 2 :].any(axis=0)
+    enough = np.any if evidence.problem.is_uniform else np.all
+    return all(bool(enough(half)) for half in halves)
+
+
+def check_unusable(evidence: Evidence) -> list[Finding]:
+    """The finding where nothing can be compared with the data."""
+    share = float(1 - np.asarray(evidence.sets.ok).mean())
+    text = (
+        f"{share:.1%} of the draws failed inside the posterior: there are too few to compare the "
+        "data with, so the other checks were not made."
+    )
+    remedy = "Fix the simulator, then run again."
+    return [Finding("simulator", Level.UNSOUND, text, remedy, share, _SOME)]
+
+
 def check_failed_draws(evidence: Evidence) -> list[Finding]:
     """The share of failed draws inside the posterior, and which parameters they come from."""
     ok = np.asarray(evidence.sets.ok)
