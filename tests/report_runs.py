@@ -1,11 +1,11 @@
-"""Runs of five kinds, small enough for tests, each in a folder with its report.
+"""Real runs of five kinds, small enough for tests, each in a folder with its report.
 
-The one that converged has the exact posterior of a conjugate problem, and is diagnosed with its
-exact likelihood. Two are real runs, which end early. One failed, and one has two modes, by
-construction.
+Two converge, and learn their likelihood: one on a conjugate problem, whose exact posterior is shown
+beside it, and one on a problem whose parameters are known up to a sign. One fails after two rounds,
+and two end early.
 """
 
-import dataclasses
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,42 +16,62 @@ import numpy as np
 import numpyro.distributions as dist
 
 import pliant
-from known_posteriors import EXACT, clean, gaussian, known, problem_of
+from known_posteriors import clean, problem_of, result_of
 from pliant._files import write_arrays, write_json
-from pliant.densities.affine import AffineDensity
-from pliant.densities.gaussian import GaussianDensity
-from pliant.densities.mixture import MixtureDensity
 from pliant.problem.samples import named
 from pliant.reporting.report import write_page
 from pliant.reporting.saved import OF, read_ended, result_digest
 from pliant.reporting.subject import Known
-from pliant.run.failures import Failure
-from pliant.run.history import History
-from pliant.run.posterior import Posterior
 
 EVIL = '<script>alert(1)</script>.x["0"]\''  # a parameter's name
 SMALL = {"rounds": 3, "n_particles": 100, "n_draws": 20, "noise_limit": None}
+LEARNED = pliant.LikelihoodKL(
+    training=pliant.Training(steps=600, rate=1e-2, every=100, patience=6),
+    **{"layers": 1, "bins": 4, "width": 8, "networks": 2, "approach": None},
+)
+LICENSED = 2 * SMALL["n_particles"] * SMALL["n_draws"]  # draws: those of two rounds
 
 
 def method(**options: Any) -> pliant.PLI:
     return pliant.PLI(discrepancy=pliant.MMD(), family=pliant.Gaussian(), **(SMALL | options))
 
 
+def learning(family: Any) -> pliant.PLI:
+    return pliant.PLI(discrepancy=LEARNED, family=family, rounds=10, n_particles=200, n_draws=20)
+
+
+def methods() -> dict[str, pliant.PLI]:
+    return {
+        "converged": learning(pliant.Gaussian()),
+        "multimodal": learning(pliant.GaussianMixture(components=2)),
+    }
+
+
 def shifted(key, theta):
     return theta["mu"] + 0.5 * theta[EVIL] * jax.random.normal(key, (2,))
 
 
-def folded(key, theta):
-    return jnp.abs(theta["mu"]) + 0.1 * jax.random.normal(key, (2,))
+def products(key, theta):
+    """The same for mu and -mu: the posterior is symmetric, with two modes of the same share."""
+    return theta["mu"][0] * theta["mu"] + 0.5 * jax.random.normal(key, (2,))
 
 
 def dosed(key, theta, dose):
     return theta["slope"] * dose + 0.3 * jax.random.normal(key, (1,))
 
 
-def breaking(key, theta):
-    x = theta["mu"] + jax.random.normal(key, (2,))
-    return jnp.where(theta["mu"] > -1.0, x, jnp.nan)
+def licensed():
+    """A simulator that works for the first two rounds only."""
+    calls = 0
+
+    def solver(rng, theta):
+        nonlocal calls
+        calls += 1
+        if calls > LICENSED:
+            raise RuntimeError("<i>NaN</i>: the licence has expired")
+        return theta["mu"] + rng.standard_normal(2)
+
+    return pliant.PythonSimulator(solver)
 
 
 def data(mean: Any, spread: float, n: int = 20) -> np.ndarray:
@@ -68,80 +88,41 @@ def problems() -> dict[str, pliant.Problem]:
     return {
         "converged": problem_of(clean()),
         "cut_short": pliant.Problem(both, shifted, data(0.5, 0.5)),
-        "failed": pliant.Problem({"mu": normal}, breaking, data(0.5, 1.0)),
-        "multimodal": pliant.Problem(vector, folded, data(1.0, 0.1)),
+        "failed": pliant.Problem({"mu": normal}, licensed(), data(0.5, 1.0)),
+        "multimodal": pliant.Problem(vector, products, data(1.0, 0.5)),
         "conditions": pliant.Problem({"slope": normal}, dosed, lines, conditions=dose),
     }
 
 
-def made(problem: pliant.Problem, density: Any, status: pliant.Status, **fields: Any):
-    """A result without a run."""
-    rows = [
-        {"round": i, "bandwidth": 1.0 / i, "eta": 1.0 / i - 1.0 if i == 1 else 0.0} for i in (1, 2)
-    ]
-    extra = {"kl": 0.4, "ess": 80.0, "simulations": 4000, "seconds": 1.5, "net_loss": -0.5}
-    options = {
-        "posterior": Posterior(problem.prior.space, density),
-        "history": History([{**row, **extra} for row in rows]),
-        "status": status,
-        "message": "Two rounds & <b>a tag</b>.",
-        "method": method(),
-        "seed": 3,
-        "observed_shape": problem.observed.shape,
-    }
-    return pliant.Result(**{**options, **fields})
-
-
-def two_modes(problem: pliant.Problem) -> MixtureDensity:
-    """Two modes at (1, 1) and (-1, -1), with the shares 0.7 and 0.3."""
-    space = problem.prior.space
-    centres = [space.unconstrain({"mu": jnp.full(2, v)}) for v in (1.0, -1.0)]
-    parts = [gaussian(np.asarray(c), 0.05 * np.eye(2)) for c in centres]
-    stacked = jax.tree.map(lambda *a: jnp.stack(a), *parts)
-    assert isinstance(stacked, GaussianDensity)
-    return MixtureDensity(jnp.log(jnp.array([0.7, 0.3])), stacked)
-
-
-def failed(problem: pliant.Problem) -> pliant.Result:
-    """The posterior before a round in which the simulator failed everywhere."""
-    failure = Failure("not finite", 40, "<i>NaN</i>", {"mu": -1.5})
-    density = gaussian([0.3], [[0.4]])
-    return made(problem, density, pliant.Status.FAILED, failures=(failure,))
-
-
-def result_of(kind: str, problem: pliant.Problem) -> pliant.Result:
-    if kind == "converged":
-        density = known().result.posterior.density
-        assert isinstance(density, AffineDensity)  # of which the exact Gaussian is the base
-        return made(problem, density.base, pliant.Status.CONVERGED)
-    if kind == "failed":
-        return failed(problem)
-    if kind == "multimodal":
-        return made(problem, two_modes(problem), pliant.Status.FINISHED)
-    return pliant.infer(problem, method(), seed=3, progress=False)
+def made(kind: str, problem: pliant.Problem, folder: Path) -> pliant.Result:
+    """The run in its folder."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The run ended with the status failed")
+        given = methods().get(kind, method())
+        return pliant.infer(problem, given, seed=3, folder=folder, progress=False)
 
 
 def reported(kind: str, folder: Path) -> SimpleNamespace:
-    """A run in a folder as ``pliant run`` leaves it, with its diagnosis and its report."""
-    problem = problems()[kind]
-    result = result_of(kind, problem)
-    result.save(folder)
-    truth = {"mu": np.array([0.5, -1.0])} if kind == "converged" else None
-    truth = {"mu": 0.5, EVIL: 1.0} if kind == "cut_short" else truth
+    """A run in a folder as ``pliant run`` leaves it, with its diagnosis and its report.
+
+    It is made unless the report is there.
+    """
+    problem, page = problems()[kind], folder / "report.html"
+    if not page.is_file():
+        result = made(kind, problem, folder)
+        write_arrays(folder / "samples.npz", named(result.posterior.sample(10_000, seed=3)))
+        diagnosis = pliant.diagnose(result, problem, progress=lambda text: None)
+        about = {"seed": 0, OF: result_digest(folder)}
+        write_json(folder / "diagnosis.json", {**about, **diagnosis.as_dict()})
+        write_page(page, read_ended(folder, known_of(kind, problem)))
+    subject = read_ended(folder, known_of(kind, problem))
+    return SimpleNamespace(kind=kind, folder=folder, problem=problem, subject=subject, page=page)
+
+
+def known_of(kind: str, problem: pliant.Problem) -> Known:
+    """Truths, 500 draws of the exact posterior of the conjugate problem, and a configuration."""
     config = {"command": f"pliant run {EVIL}", "versions": {"pliant": "<b>0</b>"}, "n_obs": 20}
-    write_arrays(folder / "samples.npz", named(result.posterior.sample(10_000, seed=3)))
-    likelihood = EXACT if kind == "converged" else result.likelihood
-    whole = dataclasses.replace(result, likelihood=likelihood)
-    diagnosis = pliant.diagnose(whole, problem, progress=lambda text: None)
-    about = {"seed": 0, OF: result_digest(folder)}
-    write_json(folder / "diagnosis.json", {**about, **diagnosis.as_dict()})
-    known = Known(problem, truth, _reference(kind, result), config)
-    subject = read_ended(folder, known)
-    write_page(folder / "report.html", subject)
-    return SimpleNamespace(
-        kind=kind, folder=folder, problem=problem, subject=subject, page=folder / "report.html"
-    )
-
-
-def _reference(kind: str, result: pliant.Result) -> Any:
-    return named(result.posterior.sample(500, seed=9)) if kind == "converged" else None
+    if kind == "converged":
+        exact = named(result_of(problem).posterior.sample(500, seed=9))
+        return Known(problem, {"mu": np.array([0.5, -1.0])}, exact, config)
+    return Known(problem, {"mu": 0.5, EVIL: 1.0} if kind == "cut_short" else None, None, config)

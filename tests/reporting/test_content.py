@@ -100,15 +100,17 @@ def test_the_checks_are_those_of_the_diagnosis(run, content):
 
 
 def test_modes_have_the_shares_of_the_draws(runs):
-    """The mixture has the shares 0.7 and 0.3; those of 1000 draws are within 0.05 of them."""
+    """Both modes have the share 0.5, by symmetry. A run of 200 particles finds it within 0.2."""
     run = runs["multimodal"]
     posterior = content_of(run.subject)["posterior"]
     values = read_arrays(run.folder / "samples.npz")["mu"][::10]
-    share = np.mean(values[:, 0] > 0)
+    positive = values[:, 0] > 0
+    first = positive if positive.mean() > 0.5 else ~positive
+    share = first.mean()
     assert [mode["share"] for mode in posterior["modes"]] == pytest.approx([share, 1 - share])
-    assert share == pytest.approx(0.7, abs=0.05)
-    np.testing.assert_array_equal(np.array(posterior["labels"]) == 0, values[:, 0] > 0)
-    centre = np.median(values[values[:, 0] > 0], axis=0)
+    assert share == pytest.approx(0.5, abs=0.2)
+    np.testing.assert_array_equal(np.array(posterior["labels"]) == 0, first)
+    centre = np.median(values[first], axis=0)
     assert list(posterior["modes"][0]["centre"].values()) == pytest.approx(centre.tolist())
 
 
@@ -116,9 +118,19 @@ def test_one_mode_is_none(runs):
     assert content_of(runs["conditions"].subject)["posterior"]["modes"] == []
 
 
+def test_the_status_is_that_of_the_run(run, content):
+    expected = {"multimodal": "converged", "conditions": "finished"}.get(run.kind, run.kind)
+    assert content["run"]["status"] == expected
+    assert read_json(run.folder / "result.json")["status"] == expected
+
+
 def test_failures_and_conditions_are_told(runs):
+    """The first draw of each of 100 parameters, in the third round."""
     failed = dict(content_of(runs["failed"].subject)["problem"])
-    assert failed["failed draws"] == "40 not finite (first at mu=-1.5: <i>NaN</i>)"
+    (failure,) = read_json(runs["failed"].folder / "result.json")["failures"]
+    assert (failure["kind"], failure["draws"]) == ("exception", 100)
+    place = f"100 exception (first at mu={failure['parameters']['mu']:.3g}: "
+    assert failed["failed draws"].startswith(place + "RuntimeError: <i>NaN</i>: the licence")
     assert dict(content_of(runs["conditions"].subject)["problem"])["conditions"]
 
 

@@ -8,7 +8,7 @@ from pliant.reporting.elements import element, figure, shown, table
 from pliant.run.show import counted
 
 _NONE = "There is no diagnosis yet."
-_NOT_APPLICABLE = "This check does not apply to the run: see the verdict."
+_NOT_APPLICABLE = "This check does not apply to the run, or could not be made. See the verdict."
 
 
 def verdict_parts(checks: dict[str, Any] | None) -> list[Html]:
