@@ -1,10 +1,11 @@
 """The pictures show what the diagnosis says."""
 
 import numpy as np
+import pytest
 
 import pliant
 from known_posteriors import clean, known
-from pliant.diagnosis.figures import rank_band
+from pliant.diagnosis.figures import rank_band, rank_lines
 
 
 def test_uniform_ranks_stay_in_the_band():
@@ -39,3 +40,12 @@ def test_panels_without_anything_say_so():
     figure = pliant.diagnose(case.result, case.problem, progress=lambda text: None).plot()
     assert figure.axes[0].texts[0].get_text() == "does not apply"
     figure.canvas.draw()
+
+
+def test_a_rank_of_zero_is_within_the_band():
+    ranks = np.linspace(0.0, 1.0, 100)[:, None]
+    (line,) = rank_lines(ranks)
+    low, high = rank_band(100)
+    assert line[0] == line[-1] == 0.0
+    assert np.all((low - 1e-9 <= line) & (line <= high + 1e-9))
+    assert line[50] == pytest.approx(0.0, abs=0.01)  # half of the ranks are below one half

@@ -37,6 +37,7 @@ def test_a_panel_has_band_lines_and_limit():
     ]  # the other is negative
     assert len(lines["data"]["values"]) == 5
     assert lines["encoding"]["y"]["scale"] == {"type": "log"}
+    assert lines["encoding"]["y"]["axis"]["gridOpacity"]["value"] < 1  # between powers of ten
     assert limit["data"]["values"][0]["value"] == 0.25
     plain = panel_chart({**PANEL, "error": None, "limit": None, "positive": False, "name": "kl"})
     assert len(plain["layer"]) == 1

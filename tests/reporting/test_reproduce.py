@@ -1,6 +1,7 @@
 """The lines of Python on a page run, and give what the page shows."""
 
 import dataclasses
+import re
 
 import pytest
 
@@ -58,6 +59,7 @@ def test_command_and_options_are_told(runs):
     assert found["command"] == "pliant run slcp"
     told = dict(found["configuration"])
     assert told["changed options"] == "rounds=3"
-    assert told["method"].startswith("PLI(")
+    assert told["method"].startswith("PLI(rounds=3, ")
+    assert not re.search(r"[(\[]\s|\s[)\]]", told["method"])
     forged = Known(config={"command": ["rm"], "changed": ["x"]})
     assert reproduction(dataclasses.replace(runs["failed"].subject, known=forged))["command"] == ""

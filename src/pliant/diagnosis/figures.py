@@ -4,6 +4,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import binom
@@ -46,13 +47,25 @@ def ranks_panel(axes: Axes, calibration: Calibration | None) -> None:
     low, high = rank_band(n)
     axes.fill_between(_GRID, low, high, color=tint(GREY, 0.3), lw=0)
     axes.axhline(0, color=GREY, lw=0.6)
-    for name, ranks in list(zip(calibration.names, calibration.ranks.T, strict=True))[:_MOST_LINES]:
-        ecdf = np.searchsorted(np.sort(ranks), _GRID, side="right") / n - _GRID
+    lines = rank_lines(calibration.ranks)
+    for name, ecdf in list(zip(calibration.names, lines, strict=True))[:_MOST_LINES]:
         outside = bool(np.any((ecdf < low - 1e-9) | (ecdf > high + 1e-9)))
         colour = VERMILLION if outside else BLUE
         label = readable(name) if outside else None
         axes.plot(_GRID, ecdf, color=colour, lw=1, label=label)
     _legend(axes)
+
+
+def rank_lines(ranks: Float[np.ndarray, "n columns"]) -> Float[np.ndarray, "columns 101"]:
+    """The ECDF of each column's ranks minus that of uniform ones, on a grid from 0 to 1.
+
+    Both ends are zero: a rank of exactly 0 is no deviation.
+    """
+    n = len(ranks)
+    lines = [np.searchsorted(np.sort(r), _GRID, side="right") / n - _GRID for r in ranks.T]
+    lines = np.stack(lines)
+    lines[:, [0, -1]] = 0.0
+    return lines
 
 
 def rank_band(n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -43,6 +43,13 @@ def quantitative(field: str, title: str | None = None, **more: Any) -> Spec:
     return {"field": field, "type": "quantitative", "title": title, "scale": scale, **more}
 
 
+def log_axis(**more: Any) -> Spec:
+    """An axis whose lines between powers of ten are faint: there may be dozens."""
+    exponent = "log(datum.value) / LN10"
+    whole = f"abs({exponent} - round({exponent})) < 1e-6"
+    return {"gridOpacity": {"condition": {"test": whole, "value": 1}, "value": 0.3}, **more}
+
+
 def tip(field: str, title: str, kind: str = "quantitative") -> Spec:
     """An entry of what is shown beside the pointer."""
     entry = {"field": field, "type": kind, "title": title}
@@ -62,7 +69,8 @@ def panel_chart(panel: dict[str, Any]) -> Spec:
     scale = {"type": "log"} if logarithmic else {"zero": panel["name"] in _FROM_ZERO}
     ticks = {"values": round_ticks(panel["rounds"]), "format": "d", "grid": False}
     x = quantitative("round", "round", axis=ticks)
-    y = quantitative("value", None, scale=scale, axis={"tickCount": 5})
+    marks = log_axis(tickCount=5) if logarithmic else {"tickCount": 5}
+    y = quantitative("value", None, scale=scale, axis=marks)
     hues: Spec = {
         "field": "line",
         "type": "nominal",

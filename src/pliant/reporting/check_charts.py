@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pliant.reporting.charts import Spec, base, colour, quantitative, tip
+from pliant.reporting.charts import Spec, base, colour, log_axis, quantitative, tip
 
 _SHOWN = 12  # statistics
 _FARTHEST = 12.0  # deviations, beyond which a point stands at the edge
@@ -55,9 +55,9 @@ def statistics_chart(predictive: dict[str, Any]) -> Spec:
         "axis": {"labelLimit": 260},
     }
     edge = max([4.0, *(1.1 * abs(row["drawn"]) for row in rows)])
-    x = quantitative(
-        "drawn", "standard deviations from simulated sets", scale={"domain": [-edge, edge]}
-    )
+    title = "standard deviations from simulated sets"
+    below = {"titleAnchor": "end"}  # where a narrow plot leaves room: below the names
+    x = quantitative("drawn", title, scale={"domain": [-edge, edge]}, axis=below)
     band = {
         "data": {"values": [{"drawn": -2.0, "to": 2.0}]},
         "mark": {"type": "rect", "color": colour("prior"), "opacity": 0.18, "aria": False},
@@ -93,9 +93,9 @@ def observations_chart(observations: dict[str, Any]) -> Spec:
         for point in observations["points"]
         if point["p_value"] is not None
     ]
-    logarithmic = {"type": "log"}
-    x = quantitative("expected", "p-value expected of a right model", scale=logarithmic)
-    y = quantitative("drawn", "p-value", scale=logarithmic)
+    logarithmic: Spec = {"scale": {"type": "log"}, "axis": log_axis()}
+    x = quantitative("expected", "p-value expected of a right model", **logarithmic)
+    y = quantitative("drawn", "p-value", **logarithmic)
     ends = [rows[0]["expected"], rows[-1]["expected"]] if rows else []
     line = {
         "data": {"values": [{"expected": end, "drawn": end} for end in ends]},

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from pliant.diagnosis.figures import rank_band
+from pliant.diagnosis.figures import rank_band, rank_lines
 from pliant.diagnosis.finding import Level, Verdict
 from pliant.diagnosis.p_values import LIMIT
 
@@ -127,9 +127,7 @@ def _calibration(data: Mapping[str, Any]) -> dict[str, Any]:
     coverage = _array(data["coverage"], len(names), len(levels), 3)
     n = len(ranks)
     low, high = rank_band(n)
-    lines = np.stack(
-        [np.searchsorted(np.sort(r), _GRID, side="right") / n - _GRID for r in ranks.T]
-    )
+    lines = rank_lines(ranks)
     worst = np.argsort(-np.abs(lines).max(axis=1), kind="stable")[:MOST_LINES]
     outside = np.any((lines < low - 1e-9) | (lines > high + 1e-9), axis=1)
     return {

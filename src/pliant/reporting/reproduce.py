@@ -2,6 +2,7 @@
 
 import json
 import platform
+import re
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import PurePath
@@ -44,11 +45,16 @@ def _configuration(config: Mapping[str, Any]) -> list[list[str]]:
 def _options(method: AbstractMethod | None, config: Mapping[str, Any]) -> list[list[str]]:
     """What the method was, and what the command line changed of its defaults."""
     changed = config.get("changed")
-    rows = [] if method is None else [["method", repr(method)]]
+    rows = [] if method is None else [["method", _one_line(repr(method))]]
     if isinstance(changed, Mapping) and changed:
         told = ", ".join(f"{name}={_short(value)}" for name, value in changed.items())
         rows.append(["changed options", told])
     return rows
+
+
+def _one_line(text: str) -> str:
+    """Code without its line breaks."""
+    return re.sub(r"(?<=[(\[])\s+|,?\s+(?=[)\]])", "", " ".join(text.split()))
 
 
 def _short(value: Any) -> str:
