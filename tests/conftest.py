@@ -7,6 +7,7 @@ import gc
 import os
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import jax
 import jaxtyping
@@ -43,6 +44,24 @@ def shared_compiled_code() -> Iterator[None]:
         patch.setenv("JAX_COMPILATION_CACHE_DIR", jax.config.values["jax_compilation_cache_dir"])
         patch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
         yield
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium; tests that need it are skipped without it."""
+    from browsing import chromium
+
+    with chromium() as opened:
+        yield opened
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Any]:
+    """Open a page, and check at the end that nothing went wrong and nothing left it."""
+    from browsing import visiting
+
+    with visiting(browser) as open_page:
+        yield open_page
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,12 +1,8 @@
-"""Reports in a real browser: every control, every number, no error, and no request.
-
-Where no Chromium is installed, these tests are skipped, and say so.
-"""
+"""Reports in a real browser: every control, every number, no error, and no request."""
 
 import itertools
 import json
 import re
-import shutil
 import threading
 import time
 
@@ -14,6 +10,7 @@ import numpy as np
 import pytest
 
 import pliant
+from browsing import LIMIT, cells, drawn, head
 from pliant._files import read_arrays, read_json
 from pliant.problem.samples import as_table
 from pliant.reporting.grid import GridRow, LiveGrid
@@ -24,72 +21,6 @@ from pliant.run.history import History
 from report_runs import EVIL, method, problems
 
 pytestmark = pytest.mark.training
-
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-if CHROMIUM is None:
-    pytest.skip("no Chromium is installed (Debian: apt install chromium)", allow_module_level=True)
-playwright = pytest.importorskip("playwright.sync_api")
-
-FLAGS = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-]
-HEAD = "document.querySelector('#live').innerText"
-GONE = "net::ERR_CONNECTION_REFUSED"  # what the browser says of a server that has ended
-LIMIT = 60_000  # milliseconds: machines are busy
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield opened
-        opened.close()
-
-
-@pytest.fixture
-def visit(browser):
-    """Open a page, and check at the end that nothing went wrong and nothing left it."""
-    told, contexts = [], []
-
-    def open_page(address, asked=None, **options):
-        context = browser.new_context(**options)
-        contexts.append(context)
-        context.set_default_timeout(LIMIT)
-        page = context.new_page()
-        page.on("console", lambda message: told.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: told.append(str(error)))
-        page.on("dialog", lambda dialog: told.append("dialog"))
-        page.on("request", lambda request: None if asked is None else asked.append(request.url))
-        page.goto(address)
-        drawn(page)
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert [text for text in told if GONE not in text] == []
-
-
-def drawn(page, but=None):
-    """Wait until all charts are drawn; ``but`` is the version of a state before."""
-    page.wait_for_function(
-        "but => { const d = document.documentElement.dataset.drawn; return d && d !== but }",
-        arg=but,
-    )
-
-
-def cells(page, table):
-    """The texts of a table's rows."""
-    return page.eval_on_selector_all(
-        f"#{table} tbody tr", "rows => rows.map(row => [...row.cells].map(cell => cell.innerText))"
-    )
-
-
-def short(number):
-    return "-" if number is None else f"{number:.3g}"
 
 
 def test_the_numbers_are_those_of_the_files(visit, run):
@@ -252,7 +183,27 @@ def test_it_fits_a_phone_and_paper_and_the_dark(visit, runs):
     dark.emulate_media(media="print")
     assert dark.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert not dark.is_visible("nav")
+    assert not dark.is_visible("footer")
     assert dark.pdf().startswith(b"%PDF")
+
+
+def test_the_longest_table_fits_on_paper(visit, runs):
+    """A wider page would be shrunk as a whole, or cut. A4 has 680 pixels between its margins."""
+    page = visit(runs["multimodal"].page.as_uri(), viewport={"width": 680, "height": 1000})
+    page.emulate_media(media="print")
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    assert page.locator("#history-table thead th").count() > 15
+    rights = page.eval_on_selector_all(
+        "main *", "es => es.map(e => e.getBoundingClientRect().right)"
+    )
+    assert max(rights) <= 680
+
+
+def test_the_copy_button_covers_no_code_on_a_phone(visit, runs):
+    page = visit(runs["failed"].page.as_uri(), viewport={"width": 360, "height": 740})
+    for block in page.query_selector_all(".code"):
+        button, code = (block.query_selector(s).bounding_box() for s in ("button", "pre"))
+        assert button["y"] + button["height"] <= code["y"]
 
 
 def test_without_scripts_all_tables_are_there(browser, runs):
@@ -294,7 +245,7 @@ def test_a_run_is_followed_round_by_round(visit, tmp_path):
         assert not page.is_checked("#pair-controls input[data-parameter='1']")  # as it was left
         go.release()
         go.release()
-        page.wait_for_function(f"() => {HEAD}.startsWith('The run has ended')")
+        head(page, "The run has ended")
         thread.join()
         result = pliant.load(folder)
         values = as_table(result.posterior.sample(10_000, seed=3), problem.prior.space.names)[1]
@@ -302,7 +253,7 @@ def test_a_run_is_followed_round_by_round(visit, tmp_path):
             f"{x:.4g}" for x in values.mean(axis=0)
         ]
         assert all(url.startswith(server.address) for url in asked)
-    page.wait_for_function(f"() => {HEAD}.startsWith('The server has ended')")
+    head(page, "The server has ended")
     page.context.close()
 
 
