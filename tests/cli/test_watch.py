@@ -3,6 +3,7 @@
 import shutil
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -45,8 +46,27 @@ def test_a_run_is_served(task_run, served):
 def test_a_run_from_python_is_served_without_its_problem(task_run, tmp_path, served):
     folder = shutil.copytree(task_run.folder, tmp_path / "copy")
     (folder / "config.json").unlink()
-    assert pliant_command("watch", folder).exit_code == 0
+    outcome = pliant_command("watch", folder)
+    assert outcome.exit_code == 0
+    assert "Add --problem FILE.py:NAME to see it." in outcome.stdout
     assert "Report: a run of Pliant" in served[""]
+
+
+def test_a_run_from_python_is_served_with_the_problem_that_is_named(task_run, tmp_path, served):
+    folder = shutil.copytree(task_run.folder, tmp_path / "copy")
+    (folder / "config.json").unlink()
+    task = "pliant.tasks.get('gaussian_location').problem"
+    lines = [f"problem = {task}(n_obs=20, seed=3)", f"other = {task}(n_obs=21, seed=3)"]
+    Path("same.py").write_text("\n".join(["import pliant", *lines]))
+    outcome = pliant_command("watch", folder, "--problem", "same.py:problem")
+    assert outcome.exit_code == 0, outcome.output
+    assert "Add --problem" not in outcome.stdout
+    assert "Report: same.py:problem" in served[""]
+    assert "<dt>prior</dt>" in served[""]
+    outcome = pliant_command("watch", folder, "--problem", "same.py:other")
+    assert_one_line_error(outcome, "expected observations of the shape")
+    outcome = pliant_command("watch", folder, "--problem", "slcp")
+    assert_one_line_error(outcome, "expected FILE.py:NAME, got 'slcp'")
 
 
 def test_a_file_that_may_not_be_executed_is_told(task_run, tmp_path, served):

@@ -89,6 +89,17 @@ def test_a_folder_without_a_run_is_a_mistake(tmp_path):
     assert_one_line_error(pliant_command("report", tmp_path), "holds no run")
 
 
+@pytest.mark.training
+def test_a_run_from_python_needs_its_problem(model, diagnosed):
+    pliant_command("run", f"{model}:problem", *TINY, "--out", "run")
+    Path("run/config.json").unlink()
+    assert_one_line_error(pliant_command("report", "run"), "made from Python", "Add --problem")
+    outcome = pliant_command("report", "run", "--problem", f"{model}:problem")
+    assert outcome.exit_code == 0, outcome.output
+    assert outcome.stdout.startswith("doubtful: run/report.html\n")  # and no other file is meant
+    assert "from my_model import problem as problem" in Path("run/report.html").read_text()
+
+
 def test_a_file_that_no_run_of_ones_own_recorded_is_not_executed(folder, tmp_path, diagnosed):
     model = tmp_path / "evil.py"
     model.write_text(f"open({str(tmp_path / 'executed')!r}, 'w')")

@@ -1,6 +1,8 @@
 """Pages that change with the files of their runs."""
 
+import os
 import shutil
+import socket
 
 import pytest
 
@@ -36,6 +38,23 @@ def test_a_page_changes_with_its_files(runs, tmp_path):
     assert asked == [False, True]
     shutil.rmtree(folder)
     assert live.shown() is third  # a folder that is being replaced
+
+
+def test_a_run_whose_process_or_folder_is_gone_is_not_running(runs, tmp_path):
+    """A run that ends without a posterior removes its folder."""
+    folder = shutil.copytree(runs["conditions"].folder, tmp_path / "run")
+    (folder / "result.json").unlink()
+    lock = folder / "rounds" / ".lock"
+    lock.write_text(f"process {os.getpid()} on {socket.gethostname()}")
+    live = LiveRun(folder, lambda ended: Known(runs["conditions"].problem))
+    assert live.shown().state["told"] == "Running: 3 rounds of 3 done."
+    lock.unlink()
+    assert live.shown().state["told"].startswith("Not finished: No process works on it.")
+    shutil.rmtree(folder)
+    last = live.shown()
+    assert last.state["told"].startswith("Not finished: The folder of the run is gone.")
+    assert 'id="history-table"' in last.state["sections"]["history"]
+    assert live.shown() is last
 
 
 def test_the_head_tells_how_far_a_run_is(tmp_path):

@@ -10,7 +10,7 @@ from pliant.cli.errors import UserError
 from pliant.cli.printable import printable
 from pliant.cli.report import console, print_files, print_table, say
 from pliant.cli.run_folder import write_figure
-from pliant.cli.target import has_changed, read_config, read_target_again
+from pliant.cli.target import has_changed, read_record, read_target_again
 from pliant.cli.working import working
 from pliant.run.folder import DIAGNOSIS, DIAGNOSIS_FIGURE, REPORT, RESULT, holds_result
 from pliant.run.ownership import is_own
@@ -35,7 +35,7 @@ def diagnose_run(
     """
     if not holds_result(folder):
         raise UserError(f"{folder} holds no run (there is no {RESULT} in it).")
-    config = read_config(folder)
+    config = read_record(folder, problem)
     out = console()
     try:
         with working("loading"):

@@ -77,6 +77,20 @@ def read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
+def read_record(folder: Path, problem: str | None) -> dict[str, Any]:
+    """The record of a run. One that was made from Python has none: ``problem`` takes its place."""
+    if (folder / CONFIG).is_file():
+        return read_config(folder)
+    if problem is None:
+        raise UserError(
+            f"{folder} does not name its problem, because it was made from Python. Add --problem "
+            "FILE.py:NAME."
+        )
+    if not is_file(problem):
+        raise UserError(f"--problem: expected FILE.py:NAME, got {problem!r}.")
+    return {"target": problem, "seed": 0}  # a file has its own observations, whatever the seed
+
+
 def read_target_again(config: dict[str, Any], problem: str | None = None) -> Target:
     """The target of a recorded run; the working directory does not matter.
 
@@ -119,7 +133,9 @@ def read_target_again(config: dict[str, Any], problem: str | None = None) -> Tar
 
 def has_changed(target: Target, config: dict[str, Any]) -> bool:
     """Whether the user's file, or a neighbour that it imports, has changed since the run."""
-    recorded, now = config.get("file") or {}, target.file
+    if "file" not in config:  # of a run from Python, whose file nobody recorded
+        return False
+    recorded, now = config["file"] or {}, target.file
     return now is not None and any(
         now.get(part) != recorded.get(part) for part in ("sha256", "modules")
     )

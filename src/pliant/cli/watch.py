@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pliant.cli.errors import UserError
 from pliant.cli.report import console, say
-from pliant.cli.target import read_config, read_target_again
+from pliant.cli.target import read_config, read_record, read_target_again
 from pliant.cli.working import working
 from pliant.cli.write_report import known_of
 from pliant.run.folder import CONFIG, holds_result, holds_run
@@ -48,17 +48,35 @@ def _live_run(folder: Path, problem: str | None) -> "LiveRun":
     from pliant.reporting.live import LiveRun
     from pliant.reporting.subject import Known
 
-    if not (folder / CONFIG).is_file():
+    if problem is None and not (folder / CONFIG).is_file():
+        say(
+            console(),
+            f"{folder} does not name its problem, because it was made from Python. Until the run "
+            "has ended, its page has no posterior. Add --problem FILE.py:NAME to see it.",
+        )
         return LiveRun(folder, lambda ended: Known())
-    config = read_config(folder)
+    config = read_record(folder, problem)
     try:
         target = read_target_again(config, problem)
+        _check_fit(folder, target)
     except UserError as mistake:
         if problem is not None:
             raise
         say(console(), f"{mistake} Until then, the page has no problem, prior and live posterior.")
         return LiveRun(folder, lambda ended: Known(config=config))
     return LiveRun(folder, lambda ended: known_of(target, config, ended=ended))
+
+
+def _check_fit(folder: Path, target: "Target") -> None:
+    """Raise if the problem is not that of the result, where there is one that can be read."""
+    from pliant.diagnosis.diagnose import check_pair
+    from pliant.run.result import load
+
+    try:
+        result = load(folder)
+    except (OSError, ValueError):
+        return
+    check_pair(result, target.problem)
 
 
 def _grid_server(folder: Path, port: int) -> "PageServer":

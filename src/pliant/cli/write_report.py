@@ -8,7 +8,7 @@ import typer
 from pliant.cli.diagnose import file_digest, write_diagnosis
 from pliant.cli.errors import UserError
 from pliant.cli.report import console, print_files, say
-from pliant.cli.target import has_changed, read_config, read_target_again
+from pliant.cli.target import has_changed, read_record, read_target_again
 from pliant.cli.working import working
 from pliant.problem.samples import named
 from pliant.run.folder import CONFIG, REPORT, RESULT, holds_result, holds_run
@@ -30,7 +30,7 @@ def report_run(folder: Path, *, seed: int, problem: str | None = None) -> int:
     """
     if not holds_result(folder) and not holds_run(folder):
         raise UserError(f"{folder} holds no run (there is no {RESULT} in it).")
-    config = read_config(folder)
+    config = read_record(folder, problem)
     out = console()
     try:
         with working("loading"):

@@ -70,9 +70,7 @@ def diagnose(
     Raises:
         TypeError, ValueError: If the problem is not that of the result, or a statistic fails.
     """
-    _check(result, problem, seed, statistics)
-    check_integer("reruns", reruns, at_least=0)
-    check_integer("workers", workers, at_least=1)
+    _check(result, problem, seed, statistics, reruns, workers)
     advance = logger.info if progress is None else progress
     arrival = check_arrival(result)
     if result.posterior.is_prior:
@@ -123,9 +121,13 @@ def check_pair(result: Any, problem: Any) -> None:
         )
 
 
-def _check(result: Any, problem: Any, seed: Any, statistics: Any) -> None:
+def _check(
+    result: Any, problem: Any, seed: Any, statistics: Any, reruns: Any, workers: Any
+) -> None:
     check_pair(result, problem)
     check_seed("seed", seed)
+    check_integer("reruns", reruns, at_least=0)
+    check_integer("workers", workers, at_least=1)
     if statistics is not None and not (
         isinstance(statistics, Mapping) and all(map(callable, statistics.values()))
     ):

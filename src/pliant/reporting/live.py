@@ -1,5 +1,6 @@
 """The states of pages that a server shows: each is made again when its files have changed."""
 
+import dataclasses
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -7,12 +8,16 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from pliant.reporting.content import content_of
 from pliant.reporting.page import live_state, report_page
-from pliant.reporting.progress import read_subject
+from pliant.reporting.progress import is_alive, read_subject
 from pliant.reporting.subject import Known, Subject
 from pliant.run import folder as layout
 from pliant.run.history import History
 
 _NOTHING = "Nothing has been written yet."
+_GONE = (
+    "The folder of the run is gone. The run ended without a posterior, or somebody removed it. The "
+    "program that made it tells more."
+)
 
 
 class Shown(NamedTuple):
@@ -46,14 +51,16 @@ class LiveRun:
         self._known: dict[bool, Known] = {}
         self._stamp: Any = None
         self._shown: Shown | None = None
+        self._last: Subject | None = None
 
     def shown(self) -> Shown:
         """The page; the one before if a file is being replaced right now."""
         with self._lock:
             stamp = _stamp(self._folder)
             if self._shown is None or stamp != self._stamp:
-                subject = self._read()
+                subject = self._read() or self._gone()
                 if subject is not None or self._shown is None:
+                    self._last = subject
                     self._shown, self._stamp = _shown(subject or _nothing(self._folder)), stamp
             return self._shown
 
@@ -62,6 +69,12 @@ class LiveRun:
         if ended not in self._known:
             self._known[ended] = self._find(ended)
         return read_subject(self._folder, self._known[ended])
+
+    def _gone(self) -> Subject | None:
+        """A run whose folder was removed before it had ended, and is not being replaced."""
+        if self._last is None or not self._last.is_running or is_alive(self._folder):
+            return None
+        return dataclasses.replace(self._last, message=_GONE, alive=False)
 
 
 def _shown(subject: Subject) -> Shown:
@@ -84,11 +97,11 @@ def _nothing(folder: Path) -> Subject:
 
 
 def _stamp(folder: Path) -> list[tuple[str, int]]:
-    """When the files that a page depends on were written."""
+    """When the files that a page depends on were written, and whether a process writes more."""
     names = [layout.RUN, layout.RESULT, layout.POSTERIOR, layout.SAMPLES, layout.DIAGNOSIS]
     paths = [folder / name for name in names]
     paths += list(layout.numbered(folder / layout.ROUNDS).values())
-    found = []
+    found = [(layout.LOCK, int(is_alive(folder)))]
     for path in paths:
         try:
             found.append((path.name, path.stat().st_mtime_ns))

@@ -13,7 +13,7 @@ from pliant._files import read_json
 from pliant.methods.base import AbstractMethod
 from pliant.problem.samples import named
 from pliant.problem.space import Space
-from pliant.reporting.saved import read_ended
+from pliant.reporting.saved import read_ended, read_outline
 from pliant.reporting.subject import N_SAMPLES, Known, Subject
 from pliant.run import folder as layout
 from pliant.run.history import History, check_rows, read_history
@@ -35,8 +35,10 @@ def read_subject(folder: Path, known: Known) -> Subject | None:
     if not goes_on(folder):
         try:
             return read_ended(folder, known)
-        except _UNREADABLE:
-            pass
+        except _UNREADABLE as error:
+            outline = read_outline(folder, known, str(error))
+        if outline is not None:
+            return outline
     return read_running(folder, known) if layout.holds_run(folder) else None
 
 

@@ -202,7 +202,7 @@ def load(folder: str | Path, *, classes: Iterable[type] = ()) -> Result:
     data = read_json(path)
     layout.check_format(path, data)
     history = read_history(folder)
-    parts = _read_posterior(folder / layout.POSTERIOR, own)
+    parts = read_parts(folder / layout.POSTERIOR, own)
     with reading(path):
         check_names(data, _SAVED)
         fields = {name: data[name] for name in ("message", "seed", "reason")}
@@ -221,7 +221,7 @@ def load(folder: str | Path, *, classes: Iterable[type] = ()) -> Result:
         return Result(**fields)
 
 
-def _read_posterior(path: Path, own: dict[str, type]) -> dict[str, Any]:
+def read_parts(path: Path, own: dict[str, type]) -> dict[str, Any]:
     """The posterior, with the final check and the likelihood if there are any."""
     parts = read_value(path, own)
     with reading(path):
