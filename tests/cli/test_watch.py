@@ -82,6 +82,7 @@ def test_a_file_that_may_not_be_executed_is_told(task_run, tmp_path, served):
 
 def test_a_folder_without_a_run_is_a_mistake(tmp_path):
     assert_one_line_error(pliant_command("watch", tmp_path), "neither a run nor a grid")
+    assert_one_line_error(pliant_command("watch", "nowhere"), "nowhere: there is no such folder")
 
 
 def test_a_port_is_a_number(task_run):

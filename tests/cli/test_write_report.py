@@ -87,6 +87,7 @@ def test_ctrl_c_writes_nothing(folder, monkeypatch):
 
 def test_a_folder_without_a_run_is_a_mistake(tmp_path):
     assert_one_line_error(pliant_command("report", tmp_path), "holds no run")
+    assert_one_line_error(pliant_command("report", "nowhere"), "nowhere: there is no such folder")
 
 
 @pytest.mark.training

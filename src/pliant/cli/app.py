@@ -197,7 +197,8 @@ def diagnose(
 
 @app.command(
     epilog="Example:\n\n[bold]pliant report runs/slcp-0[/]\n\n"
-    "Without a diagnosis of this result, makes one first, as [bold]pliant diagnose[/] does."
+    "Without a diagnosis of this result, makes one first, as [bold]pliant diagnose[/] does. "
+    "A run that was started from Python needs --problem."
 )
 def report(
     folder: Annotated[Path, options.RUN_FOLDER],

@@ -27,6 +27,8 @@ def watch_folder(folder: Path, *, port: int, problem: str | None = None) -> int:
     """Serve the page of a run, or of a grid, until Ctrl-C."""
     from pliant.bench.folders import GRID
 
+    if not folder.is_dir():
+        raise UserError(f"{folder}: there is no such folder.")
     with working("loading"):
         is_grid = (folder / GRID).is_file()
         server = _grid_server(folder, port) if is_grid else _run_server(folder, port, problem)

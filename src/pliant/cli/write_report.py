@@ -28,6 +28,8 @@ def report_run(folder: Path, *, seed: int, problem: str | None = None) -> int:
     A run that is not finished has a page too, without a diagnosis. The file of a problem is
     executed as ``read_target_again`` describes; ``problem`` names another.
     """
+    if not folder.is_dir():
+        raise UserError(f"{folder}: there is no such folder.")
     if not holds_result(folder) and not holds_run(folder):
         raise UserError(f"{folder} holds no run (there is no {RESULT} in it).")
     config = read_record(folder, problem)
