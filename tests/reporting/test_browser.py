@@ -12,6 +12,7 @@ import pytest
 import pliant
 from browsing import LIMIT, cells, drawn, head
 from pliant._files import read_arrays, read_json
+from pliant.densities.modes import find_modes
 from pliant.problem.samples import as_table
 from pliant.reporting.grid import GridRow, LiveGrid
 from pliant.reporting.live import LiveRun
@@ -138,8 +139,9 @@ def test_hovering_shows_values_and_names_as_text(visit, runs):
 
 def test_modes_have_their_colours(visit, runs):
     page = visit(runs["multimodal"].page.as_uri())
-    values = read_arrays(runs["multimodal"].folder / "samples.npz")["mu"][::10, 0]
-    counts = sorted((np.sum(values > 0), np.sum(values <= 0)), reverse=True)
+    values = read_arrays(runs["multimodal"].folder / "samples.npz")["mu"][::10]
+    labels = find_modes(np.asarray(values))
+    counts = [np.sum(labels == mode) for mode in range(2)]
     assert [row[1] for row in cells(page, "modes")] == [f"{n / 1000:.1%}" for n in counts]
     for mode, n in enumerate(counts, 1):
         selector = f"figure[data-chart=pairs] path[fill='var(--mode-{mode})']"

@@ -132,6 +132,11 @@ class TrainingDraws(eqx.Module):
             place = jnp.where(self.part < 0, place, some // kept * group + within)
         return rounds * self.n_particles + training_index(place)
 
+    def without_parts(self, networks: int) -> list["TrainingDraws"]:
+        """For each network the draws without another part; one alone leaves nothing out."""
+        parts = range(networks) if networks > 1 else [-1]
+        return [dataclasses.replace(self, part=jnp.asarray(part)) for part in parts]
+
     def with_moments(self) -> "TrainingDraws":
         """With the moments of each parameter's draws."""
         param, n_draws = self.held_out_params, self.n_held_out_draws

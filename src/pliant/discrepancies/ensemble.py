@@ -24,6 +24,7 @@ from pliant.problem.sets import Draws
 _PAIRS = 2**15  # pairs of parameter and observation that are evaluated at a time
 _BLOCK = 500  # parameters between two looks at the clock; it divides the usual numbers of them
 _LEAST_SHARE = 0.01  # a network that counts less is not evaluated
+_GROWN = 1.5  # times as many draws
 _COPIES = 4  # points at which the density of a count is averaged
 
 Value = TypeVar("Value")
@@ -65,6 +66,13 @@ class Ensemble(eqx.Module):
     that were trained on them predicted the draws of later rounds worse."""
     n_draws: int
     """How many draws there were when the networks were new."""
+
+    def is_outgrown(self, n_draws: int) -> bool:
+        """Whether there are so many draws now that networks should begin anew.
+
+        They do not forget what few draws told them. Statistics of long observations are kept.
+        """
+        return self.summary is None and n_draws >= _GROWN * self.n_draws
 
     def networks_for(self, standardise: Standardise) -> list[AbstractNetwork]:
         """The same functions of the parameters, for parameters in another standardisation."""

@@ -6,13 +6,11 @@ of x, from single simulated draws, and is then evaluated at any parameter withou
 """
 
 import abc
-import dataclasses
 import math
 from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
@@ -49,7 +47,6 @@ _EVALUATED, _PAIRS = (2000, 5000), 2_000_000  # particles in a round; times obse
 _BUDGET_ROUNDS, _BUDGET_DRAWS = 10, 5  # other parameters tell more than other draws of one
 _ROUGH = Effort(steps=0.5)  # before the posterior is near its target
 _FINE = Effort(steps=0.5, rate=0.3)  # of networks that have seen the target before
-_GROWN = 1.5  # times as many draws: networks begin anew, as they do not forget what few draws told
 
 
 class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
@@ -244,7 +241,7 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
         """Learn from the simulations so far: the new ensemble, and columns of the round's row.
 
         One network until the proposal has reached the target; then all of them begin anew, at the
-        scale of what the posterior simulates, and again when there are half as many draws more.
+        scale of what the posterior simulates, and again when they are outgrown.
 
         Args:
             key: For the networks' weights and batches.
@@ -256,37 +253,34 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
         start_key, train_key = jax.random.split(key)
         wanted = self.networks if level == 1 else 1
         standardise = fit_standardise(memory.draws[0].features)
-        n_draws = sum(each.ok.size for each in memory.draws)
-        continued = last is not None and len(last.networks) == wanted
-        if last is not None and last.summary is None and level == 1:
-            continued &= n_draws < _GROWN * last.n_draws
-        effort = (_FINE if continued else FULL) if level == 1 else _ROUGH
+        known = last is not None and len(last.networks) == wanted
+        anew = last is None or not known or (level == 1 and last.is_outgrown(memory.n_draws))
+        effort = (FULL if anew else _FINE) if level == 1 else _ROUGH
         relevance = relevances(None if last is None else last.relevance, len(memory.draws))
         sizes = Sizes(self.window, self.networks, self.batch_size)
-        if last is not None and continued:
-            networks, squash, row = last.networks_for(standardise), last.squash, {}
+        if last is not None and known:
             summary = None if last.summary is None else last.summary.after(memory)
+            squash, row = last.squash, {}
         else:
             given = problem, memory, (relevance, standardise, sizes), last
             summary, squash, row = self.summarised(jax.random.fold_in(key, 2), *given)
+        networks = [] if last is None else last.networks_for(standardise)
+        if anew:
             keys = jax.random.split(start_key, wanted)
             networks = self._new_networks(keys, problem, memory, summary, last)
         short = memory if summary is None else summary.shortened(memory)
         scale = squash if summary is None else summary.scale
         whole = self.prepared(short.training_draws(relevance, scale, standardise, sizes))
-        parts = range(wanted) if wanted > 1 else [-1]  # one network alone leaves nothing out
-        data = [dataclasses.replace(whole, part=jnp.asarray(part)) for part in parts]
-        keys = jax.random.split(train_key, wanted)
+        keys, data = jax.random.split(train_key, wanted), whole.without_parts(wanted)
         found = in_threads(self.trained, keys, networks, data, [effort] * wanted)
         losses = np.array([float(info["held_out"]) for _, info in found])
-        if last is not None and (summary is None or continued):
+        if last is not None and (summary is None or known):
             newest = whole  # begins with the newest draws; the last networks may see another scale
-            if not continued:
+            if not known:
                 only = short.training_draws(np.ones(1), last.squash, standardise, sizes)
                 newest = self.prepared(only)
             before = [self.held_out_loss(n, newest) for n in last.networks_for(standardise)]
-            gained = problem.n_obs * max(float(np.mean(before)) - losses.mean(), 0.0)
-            relevance[1:] *= np.exp(-gained)
+            relevance[1:] *= np.exp(-problem.n_obs * max(np.mean(before) - losses.mean(), 0.0))
         shares = np.exp(-problem.n_obs * (losses - losses.min()))
         ensemble = Ensemble(
             theta_squash=memory.theta_squash,
@@ -297,7 +291,7 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
             networks=tuple(network for network, _ in found),
             shares=shares / shares.sum(),
             relevance=relevance,
-            n_draws=last.n_draws if last is not None and continued else n_draws,
+            n_draws=memory.n_draws if last is None or anew else last.n_draws,
         )
         return ensemble, row | {
             "networks": wanted,

@@ -66,6 +66,11 @@ class Memory(eqx.Module):
         return dataclasses.replace(self, draws=(newest, *self.draws)[:window])
 
     @property
+    def n_draws(self) -> int:
+        """Of all rounds that are kept."""
+        return sum(each.ok.size for each in self.draws)
+
+    @property
     def widths(self) -> Widths:
         """How many numbers networks see."""
         newest = self.draws[0]
