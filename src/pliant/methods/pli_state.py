@@ -28,8 +28,8 @@ class PLIState(eqx.Module):
     density: AbstractDensity | None = None
     tempering: Tempering | None = None
     broader: AbstractDensity | None = None
-    """The last posterior with less than a twentieth of the log-likelihood; at the target, it is
-    four to eight times as wide."""
+    """The last posterior with less than a twentieth of the log-likelihood. Where the prior is wide
+    enough, it is more than four times as wide as that at the target."""
     approaching: bool = False
     """Whether the round only approached the posterior, by rougher distances."""
     noisy: bool = False
