@@ -53,16 +53,6 @@ def test_one_condition_for_all_points_is_that_condition_for_each(network):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_an_observation_of_one_number_has_one_spline():
-    kind = dataclasses.replace(LIKELIHOOD, layers=4)
-    for numbers, layers in ((1, 1), (2, 4)):
-        widths = Widths(numbers=numbers, parameters=4)
-        network = kind.untrained(jax.random.key(0), PROBLEM, widths)
-        assert len(network.flow.flow.hidden_1) == layers
-        again = kind.untrained(jax.random.key(0), PROBLEM, widths, like=KINDS["flow"])
-        assert len(again.flow.flow.hidden_1) == layers
-
-
 def test_both_are_trained_and_the_better_one_is_used():
     """Draws around the first of four numbers: normal ones, and ones in two far clusters."""
     rng = np.random.default_rng(0)
