@@ -8,7 +8,7 @@ import pytest
 
 import pliant
 from pliant.discrepancies.memory import Sizes, empty_memory
-from pliant.problem.scale import Squash, Standardise, parameter_features
+from pliant.problem.scale import Squash, Standardise, fit_standardise, parameter_features
 from pliant.problem.sets import Draws
 
 PROBLEM = pliant.Problem(
@@ -72,3 +72,21 @@ def test_half_of_a_training_is_shared_out_by_relevance_and_half_evenly():
     rounds = np.asarray(data.batch_rounds(jax.random.key(3), 30_000))
     np.testing.assert_allclose(np.bincount(rounds, minlength=5)[:3] / 30_000, expected, atol=0.02)
     assert rounds.max() == 2
+
+
+def test_older_parameters_out_of_reach_are_left_out_of_a_training():
+    z = jnp.linspace(-1.0, 1.0, 10)[:, None]
+    x, ok = np.ones((10, 4, 2), np.float32), np.ones((10, 4), bool)
+    memory = empty_memory(PROBLEM, z, Draws(x, ok), by_kind=False)
+    for factor in (8.0, 1.0):  # a broad round, then one that is eight times as narrow
+        key = jax.random.key(int(factor))
+        memory = memory.with_round(key, PROBLEM, factor * z, Draws(x, ok), window=3)
+    standardise = fit_standardise(memory.draws[0].features)
+    squash, relevance = Squash(jnp.zeros(2), jnp.ones(2)), np.ones(2)
+    # Parameters at 8 / 9, 8 / 3, ...: three deviations of the newest, of which all count, are 1.9.
+    for reach, n_near in ((np.inf, 10), (3.0, 2), (0.1, 0)):
+        data = memory.training_draws(relevance, squash, standardise, Sizes(3, 1, 8, reach))
+        shares = np.diff(data.cumulative, prepend=0)
+        np.testing.assert_allclose(shares, [0.5, 0.05 * n_near, 0.0], atol=1e-6)
+        n_used = np.all(data.ok, axis=1).reshape(3, 10).sum(axis=1)
+        np.testing.assert_array_equal(n_used, [10, n_near, 0])

@@ -34,6 +34,8 @@ class Particles(eqx.Module):
     log_base: Float[np.ndarray, " K"] | None = None
     """Log-weights that make the particles a sample of the proposal; None if they are one
     already."""
+    is_noisy: bool = eqx.field(static=True, default=True)
+    """Whether a distance depends on the random draws that were made with its own parameter."""
 
 
 class Proposal(eqx.Module):
@@ -51,6 +53,8 @@ class Proposal(eqx.Module):
         problem: Problem,
         z: Float[Array, "K dim"],
         distance: Float[np.ndarray, " K"],
+        *,
+        is_noisy: bool = True,
     ) -> Particles:
         """Draws of the proposal with their distances and densities; Z is taken as constant."""
         return Particles(
@@ -59,6 +63,7 @@ class Proposal(eqx.Module):
             log_q=np.asarray(self.density.log_prob(z), np.float64),
             distance=distance,
             log_partition=np.zeros(len(z)),
+            is_noisy=is_noisy,
         )
 
 
@@ -233,10 +238,12 @@ def evaluation_of(
     state: Any,
     simulations: int,
     row: dict[str, float | int],
+    *,
+    is_noisy: bool = True,
 ) -> Evaluation:
     """What is known of draws of a proposal, without the influences of single observations."""
     return Evaluation(
-        particles=proposal.particles(problem, z, distance),
+        particles=proposal.particles(problem, z, distance, is_noisy=is_noisy),
         state=state,
         simulations=simulations,
         row=row,

@@ -59,7 +59,8 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
 
     Older rounds count while the networks that were trained on them predict the newest round's
     draws well: one that is a nat worse over all observations than after its training on the newest
-    round makes them count a third.
+    round makes them count a third. A round far from the newest teaches little: a network that has
+    to predict what happens there is less precise here.
 
     A part of each round's draws is made with parameters of an earlier posterior, about five times
     as wide. How the likelihood changes with a parameter is seen better from farther apart. (Drift
@@ -72,6 +73,8 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
     is_noisy: ClassVar[bool] = False
     by_kind: ClassVar[bool]
     """Whether categories are learned apart from numbers."""
+    reach: ClassVar[float] = np.inf
+    """Deviations of a round's parameters within which those of older rounds are near it."""
 
     training: eqx.AbstractVar[Training]
     """Steps, rate and early stopping of each round."""
@@ -221,8 +224,8 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
         distance, errors = self.distances(problem, ensemble, evaluated)
         row = distance_columns(distance, np.zeros(0), float(np.mean(draws.ok))) | columns
         state = LearnedState(memory=memory, ensemble=ensemble)
-        evaluation = evaluation_of(problem, proposal, evaluated, distance, state, calls, row)
-        return evaluation._replace(errors=errors)
+        given = problem, proposal, evaluated, distance, state, calls, row
+        return evaluation_of(*given, is_noisy=False)._replace(errors=errors)
 
     def distances_again(
         self, problem: Problem, state: "LearnedState", z: Float[Array, "K dim"]
@@ -257,7 +260,7 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
         anew = last is None or not known or (level == 1 and last.is_outgrown(memory.n_draws))
         effort = (FULL if anew else _FINE) if level == 1 else _ROUGH
         relevance = relevances(None if last is None else last.relevance, len(memory.draws))
-        sizes = Sizes(self.window, self.networks, self.batch_size)
+        sizes = Sizes(self.window, self.networks, self.batch_size, self.reach)
         if last is not None and known:
             summary = None if last.summary is None else last.summary.after(memory)
             squash, row = last.squash, {}

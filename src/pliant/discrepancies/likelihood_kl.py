@@ -69,6 +69,7 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
     """
 
     by_kind: ClassVar[bool] = True
+    reach: ClassVar[float] = 5.0
 
     embedding: AbstractEmbedding | None = None
     layers: int = eqx.field(static=True, default=4)

@@ -34,6 +34,8 @@ class Sizes(NamedTuple):
     parts: int
     """Parts of the parameters, of which each network leaves one out."""
     batch_size: int
+    reach: float = np.inf
+    """Deviations of the newest round's parameters, beyond which older ones are left out."""
 
 
 class Memory(eqx.Module):
@@ -116,7 +118,8 @@ class Memory(eqx.Module):
             relevance: How much each of them counts; half of the training is shared out by
                 it, half evenly. Broad rounds are worth their share even where a posterior is
                 narrow: they fix the slopes of what is learned (SLCP, N = 100: the error of the
-                log-likelihood is 0.9 nats without them, 0.6 with a third of the training).
+                log-likelihood is 0.9 nats without them, 0.6 with a third of the training). Each
+                round's share is then multiplied by that of its parameters within reach.
             squash: Of the observations.
             standardise: Of the parameters.
             sizes: Those of the training.
@@ -129,14 +132,18 @@ class Memory(eqx.Module):
             lambda a: np.pad(a, [(0, missing * n_particles)] + [(0, 0)] * (a.ndim - 1)), whole
         )
         u = squash(jnp.asarray(whole.rows))
+        condition = standardise(jnp.asarray(whole.features))
+        near = np.all(np.abs(np.asarray(condition)) <= sizes.reach, axis=1)
+        near[:n_particles] = True
         shares = (1 - _EVEN) * relevance / relevance.sum() + _EVEN / len(relevance)
+        shares *= near.reshape(-1, n_particles).mean(axis=1)[: len(shares)]
         return TrainingDraws(
-            condition=standardise(jnp.asarray(whole.features)).T,
+            condition=condition.T,
             u=u if whole.seen is None else jnp.where(whole.seen, u, 0.0),
             own=jnp.asarray(whole.own),
             kind=None if whole.kind is None else jnp.asarray(whole.kind),
             seen=None if whole.seen is None else jnp.asarray(whole.seen),
-            ok=jnp.asarray(whole.ok),
+            ok=jnp.asarray(whole.ok & near[:, None]),
             cumulative=jnp.asarray(np.cumsum(np.pad(shares, (0, missing))), float),
             part=jnp.asarray(0),
             parts=sizes.parts,

@@ -258,7 +258,7 @@ class PLI(AbstractMethod):
             distance = self._discrepancy(problem).distances_again(problem, state.discrepancy, z)
             if distance is None:
                 break
-            particles = proposal.particles(problem, z, distance)
+            particles = proposal.particles(problem, z, distance, is_noisy=False)
             tempering = self.schedule.step(particles, self.kernel, state.beta, state.tempering)
             log_w = log_weights(particles, self.kernel, tempering, state.beta)
             density, _ = self._fit(fit_key, proposal, state.density, particles, log_w)
@@ -280,7 +280,7 @@ class PLI(AbstractMethod):
         distance = self._discrepancy(problem).distances_again(problem, state.discrepancy, z)
         if distance is None:
             return None
-        particles = state.proposal(problem).particles(problem, z, distance)
+        particles = state.proposal(problem).particles(problem, z, distance, is_noisy=False)
         target = full_tempering(state.beta, state.beta)
         log_w = log_weights(particles, self.kernel, target, state.beta)
         return final_check(particles.z, log_w)

@@ -47,8 +47,11 @@ def test_trust_region_maximises_the_papers_dual(particles):
 
 
 @pytest.mark.parametrize("level", [0.0, 0.01, 0.3, 0.999])
-def test_the_corrected_path_spends_epsilon_and_a_quarter_of_it_on_the_correction(particles, level):
-    given, epsilon = particles(), 0.5
+@pytest.mark.parametrize(("is_noisy", "share"), [(True, 0.25), (False, 0.75)])
+def test_the_corrected_path_spends_epsilon_and_a_share_of_it_on_the_correction(
+    particles, level, is_noisy, share
+):
+    given, epsilon = dataclasses.replace(particles(), is_noisy=is_noisy), 0.5
     last = Tempering(power=1.0, bandwidth=BETA, level=level)
     tempering = TrustRegion(epsilon, path="corrected").step(given, KERNEL, BETA, last)
     achieved = divergence_from_uniform(log_weights(given, KERNEL, tempering, BETA))
@@ -60,7 +63,7 @@ def test_the_corrected_path_spends_epsilon_and_a_quarter_of_it_on_the_correction
     if level > 0:
         likelihood = -given.distance / (2 * BETA)
         correction = tempering.power * (given.log_prior - given.log_q + level * likelihood)
-        assert divergence_from_uniform(correction) == pytest.approx(epsilon / 4, abs=1e-3)
+        assert divergence_from_uniform(correction) == pytest.approx(share * epsilon, abs=1e-3)
 
 
 def test_the_corrected_path_ends_at_the_target(particles):

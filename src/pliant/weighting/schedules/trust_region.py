@@ -27,6 +27,9 @@ class TrustRegion(AbstractSchedule):
     The path "corrected" aims at ``p L^level`` in each round, with a level that rises from zero to
     one: its weights are ``(p L^level / q)^c L^step``. The power c <= 1 of the correction is the
     largest that spends at most a quarter of epsilon, then the step is the largest within it.
+    Where distances have no noise, as those of a learned likelihood, it may spend three quarters.
+    (SLCP, N = 100, seed 2: with a quarter, one of four modes is lost on the way, as its draws
+    are farther from its centre; with three quarters, the modes end with 0.22 to 0.32.)
 
     The path "prior" corrects everything at once, with the weights ``p L^level / q``. In few
     dimensions that is as good; in ten, the weights ``p / q`` of an imperfect fit alone spend
@@ -63,7 +66,8 @@ class TrustRegion(AbstractSchedule):
             level = _largest(lambda level: excess(1.0, level, self.epsilon))
             return _tempering(1.0, level, beta, level)
 
-        c = _largest(lambda c: excess(c, c * level, self.epsilon * _CORRECTION))
+        most = self.epsilon * (_CORRECTION if particles.is_noisy else _WITHOUT_NOISE)
+        c = _largest(lambda c: excess(c, c * level, most))
         step = (1 - level) * _largest(
             lambda share: excess(c, c * level + share * (1 - level), self.epsilon)
         )
@@ -94,4 +98,5 @@ def _largest(excess: Callable[[float], float]) -> float:
 
 
 _CORRECTION = 0.25  # the share of epsilon that correcting the last fit may spend
+_WITHOUT_NOISE = 0.75  # the same where distances have no noise
 _SMALLEST = 1e-30  # particles without a distance alone exceed epsilon: no power helps
