@@ -59,8 +59,8 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
 
     Older rounds count while the networks that were trained on them predict the newest round's
     draws well: one that is a nat worse over all observations than after its training on the newest
-    round makes them count a third. A round far from the newest teaches little: a network that has
-    to predict what happens there is less precise here.
+    round makes them count a third. Parameters beyond ``reach`` are left out: a network that has to
+    predict what happens there, too, is less precise here.
 
     A part of each round's draws is made with parameters of an earlier posterior, about five times
     as wide. How the likelihood changes with a parameter is seen better from farther apart. (Drift
@@ -74,7 +74,7 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
     by_kind: ClassVar[bool]
     """Whether categories are learned apart from numbers."""
     reach: ClassVar[float] = np.inf
-    """Deviations of a round's parameters within which those of older rounds are near it."""
+    """Deviations of the newest round's parameters, beyond which older ones are left out."""
 
     training: eqx.AbstractVar[Training]
     """Steps, rate and early stopping of each round."""
