@@ -1,5 +1,6 @@
 """A flow for each mode: shares, densities and draws that agree, and no draw in between."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -88,4 +89,31 @@ def test_modes_are_not_split_if_that_is_not_wanted(fitted):
     *_, family, given = fitted
     one = pliant.SplineFlow(layers=2, bins=4, width=16, training=family.training, split=False)
     density, _ = one.fit(jax.random.key(1), *given, None)
+    assert not isinstance(density, FlowMixture)
+
+
+@pytest.mark.training
+@pytest.mark.parametrize("share", [0.01, 0.1])
+def test_a_mode_with_too_few_samples_keeps_its_flow(fitted, share):
+    """Twenty samples on the right, with a share of the weight, cannot be fitted by themselves."""
+    first, _, _, family, _ = fitted
+    left, right = sorted(first.components, key=lambda flow: float(flow.mean[0]))
+    z = np.concatenate([left.sample(jax.random.key(3), 2000), right.sample(jax.random.key(4), 20)])
+    log_w = np.log(np.repeat([(1 - share) / 2000, share / 20], [2000, 20]))
+    density, _ = family.fit(jax.random.key(5), jnp.asarray(z), jnp.asarray(log_w), first)
+    assert isinstance(density, FlowMixture)
+    drawn = np.asarray(density.sample(KEY, 20_000))
+    assert np.mean(drawn[:, 0] > 0) == pytest.approx(share, abs=4 * np.sqrt(share / 20_000))
+    assert np.mean(np.abs(drawn[:, 0]) < 1.2) < 2e-3
+    assert any(eqx.tree_equal(component, right) for component in density.components)
+    np.testing.assert_allclose(drawn[drawn[:, 0] < 0].std(axis=0), 0.3, rtol=0.15)
+
+
+@pytest.mark.training
+def test_a_mode_without_weight_is_left_out(fitted):
+    first, _, _, family, _ = fitted
+    left, right = sorted(first.components, key=lambda flow: float(flow.mean[0]))
+    z = np.concatenate([left.sample(jax.random.key(3), 2000), right.sample(jax.random.key(4), 20)])
+    log_w = np.where(z[:, 0] > 0, -20.0, 0.0)
+    density, _ = family.fit(jax.random.key(5), jnp.asarray(z), jnp.asarray(log_w), first)
     assert not isinstance(density, FlowMixture)

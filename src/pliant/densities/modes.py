@@ -10,7 +10,7 @@ _GAP = 4.0  # typical distances between neighbours that separate modes
 _SMALLEST = 0.02  # share of the draws that makes a mode
 _CLUSTERED = 1000  # weighted samples in which modes are looked for
 _FEWEST = 200  # different ones, for modes to be told from chance
-_LEAST_ESS = 50.0  # of a mode, for it to be fitted by itself
+LEAST_ESS = 50.0  # of a mode, for it to be fitted by itself
 
 
 def find_modes(z: Float[np.ndarray, "K dim"]) -> Int[np.ndarray, " K"]:
@@ -44,7 +44,7 @@ def weighted_modes(
         return one
     found = find_modes(z[some])
     labels = _of_nearest(z, some, found)
-    large = [m for m in range(found.max() + 1) if _ess(weights[labels == m]) >= _LEAST_ESS]
+    large = [m for m in range(found.max() + 1) if _ess(weights[labels == m]) >= LEAST_ESS]
     if len(large) < 2:
         return one
     number = np.full(found.max() + 2, -1)  # the last is that of draws between modes

@@ -6,19 +6,22 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Int, Key
 from scipy.linalg import solve_triangular
-from scipy.special import logsumexp, softmax
+from scipy.special import log_softmax, logsumexp, softmax
 
 from pliant._checks import check_instance, check_integer
+from pliant._importance import effective_sample_size
 from pliant.densities.base import AbstractModel, AbstractModelFamily
 from pliant.densities.coupling import CouplingFlow
 from pliant.densities.flow_mixture import FlowMixture
 from pliant.densities.gaussian import gaussian_from_moments, weighted_moments
-from pliant.densities.modes import weighted_modes
+from pliant.densities.modes import LEAST_ESS, weighted_modes
 from pliant.densities.training import Training, train
 
 _HELD_OUT = 0.1
+_APART = 10.0  # standard deviations between two modes that no flow should connect
+_LEAST_SHARE = 1e-3  # of the weight, for a mode to be kept
 
 
 class FlowDensity(AbstractModel):
@@ -139,11 +142,12 @@ class SplineFlow(AbstractModelFamily):
         init: AbstractModel | None,
     ) -> tuple[FlowDensity | FlowMixture, dict[str, Any]]:
         """Weighted maximum likelihood (eq. 11), stopped by a held-out share of the samples."""
-        modes = np.zeros(len(z), int)
+        modes, kept = np.zeros(len(z), int), []
         if self.split:
             rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
             modes = weighted_modes(rng, np.asarray(z), np.asarray(log_weights))
-        if modes.max() == 0:
+            modes, kept = _without_small(init, np.asarray(z), np.asarray(log_weights), modes)
+        if modes.max() == 0 and not kept:
             return self._fit_flow(key, z, log_weights, init)
         keys = jax.random.split(key, modes.max() + 1)
         # All have the same shapes, so that they are compiled once.
@@ -152,13 +156,14 @@ class SplineFlow(AbstractModelFamily):
             self._fit_flow(key, z, own, _component_near(init, z, own))
             for key, own in zip(keys, log_w, strict=True)
         ]
-        logits = np.array([logsumexp(np.asarray(own, np.float64)) for own in log_w])
-        shares = softmax(logits)
+        logits = [float(logsumexp(np.asarray(own, np.float64))) for own in log_w]
         info = {"fit_steps": max(int(info["fit_steps"]) for _, info in found)}
         if self.training.selection:
-            info["held_out"] = shares @ np.array([float(info["held_out"]) for _, info in found])
-        components = tuple(density for density, _ in found)
-        return FlowMixture(jnp.asarray(np.log(shares), float), components), info
+            held_out = np.array([float(info["held_out"]) for _, info in found])
+            info["held_out"] = softmax(logits) @ held_out
+        components = *(density for density, _ in found), *(flow for flow, _ in kept)
+        log_shares = log_softmax([*logits, *(logit for _, logit in kept)])
+        return FlowMixture(jnp.asarray(log_shares, float), components), info
 
     def _fit_flow(
         self,
@@ -214,12 +219,61 @@ def _component_near(
     if not isinstance(init, FlowMixture):
         return None
     mean, _ = weighted_moments(z, log_weights)
-    flows = [flow for flow in init.components if isinstance(flow, FlowDensity)]
-    far = [
-        solve_triangular(np.asarray(flow.factor), mean - np.asarray(flow.mean), lower=True)
+    return _flows(init)[int(np.argmin(_deviations(_flows(init), np.asarray(mean)[None])))]
+
+
+def _without_small(
+    init: AbstractModel | None,
+    z: Float[np.ndarray, "K dim"],
+    log_weights: Float[np.ndarray, " K"],
+    modes: Int[np.ndarray, " K"],
+) -> tuple[Int[np.ndarray, " K"], list[tuple[FlowDensity, float]]]:
+    """Modes with enough samples for a fit, and components of the last mixture that have too few.
+
+    Those are kept as they are, with the logarithm of the weight that they have now. Joined with
+    the nearest mode, a flow would connect both, and most of its draws lie in between. (SLCP, N =
+    1000: a mode with a tenth of the weight made the others lose their shape, and was lost.)
+
+    Args:
+        init: The last density.
+        z: Samples.
+        log_weights: Of the samples.
+        modes: To which mode each sample belongs. It is -1, in what is returned, for those of a
+            component that is kept.
+    """
+    if not isinstance(init, FlowMixture):
+        return modes, []
+    flows, weights = _flows(init), softmax(np.asarray(log_weights, np.float64))
+    nearest = np.argmin(_deviations(flows, z), axis=0)
+    fitted = {
+        int(np.argmax(np.bincount(nearest[modes == mode], weights[modes == mode])))
+        for mode in range(modes.max() + 1)
+    }
+    large = [flows[index] for index in fitted]
+    modes, kept = modes.copy(), []
+    for index in sorted(set(range(len(flows))) - fitted):
+        own = nearest == index
+        apart = _deviations(large, np.asarray(flows[index].mean)[None]).min() > _APART
+        few = effective_sample_size(log_weights[own]) < LEAST_ESS if np.any(own) else False
+        if apart and few and weights[own].sum() > _LEAST_SHARE:
+            kept.append((flows[index], float(logsumexp(log_weights[own]))))
+            modes[own] = -1
+    return modes, kept
+
+
+def _flows(mixture: FlowMixture) -> list[FlowDensity]:
+    return [flow for flow in mixture.components if isinstance(flow, FlowDensity)]
+
+
+def _deviations(
+    flows: list[FlowDensity], z: Float[np.ndarray, "K dim"]
+) -> Float[np.ndarray, "C K"]:
+    """How many standard deviations points are away from the centre of each flow."""
+    each = [
+        solve_triangular(np.asarray(flow.factor), (z - np.asarray(flow.mean)).T, lower=True)
         for flow in flows
     ]
-    return flows[int(np.argmin([np.sum(x**2) for x in far]))]
+    return np.linalg.norm(np.stack(each), axis=1)
 
 
 class _Data(eqx.Module):

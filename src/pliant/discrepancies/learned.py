@@ -43,7 +43,7 @@ from pliant.problem.sets import check_sets, observed_draws, simulate_sets
 _PARTICLES = 2000  # in a round
 _DRAWS, _FEW_DRAWS, _MANY_DRAWS = 20, 50, 200  # of each particle; 50 to 200 where they are cheap
 _FEW_NUMBERS, _MANY_NUMBERS = 2**24, 2**22  # of a round with 50 draws, and with more: 64 and 16 MiB
-_EVALUATED, _PAIRS = (2000, 5000), 2_000_000  # particles in a round; times observations
+_EVALUATED, _PAIRS = (2000, 5000), 5_000_000  # particles in a round; times observations
 _BUDGET_ROUNDS, _BUDGET_DRAWS = 10, 5  # other parameters tell more than other draws of one
 _ROUGH = Effort(steps=0.5)  # before the posterior is near its target
 _FINE = Effort(steps=0.5, rate=0.3)  # of networks that have seen the target before
@@ -85,7 +85,7 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
     networks: eqx.AbstractVar[int]
     """How many networks are averaged."""
     n_evaluated: eqx.AbstractVar[int | None]
-    """Particles that are weighted in a round; None for 5000, or fewer if N is above 400."""
+    """Particles that are weighted in a round; None for 5000, or fewer if N is above 1000."""
     defensive_share: eqx.AbstractVar[float | None]
     """The share of a round's simulations with parameters of an earlier, broader posterior."""
     approach: eqx.AbstractVar[AbstractMeasuredDiscrepancy | None]

@@ -61,7 +61,7 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
         window: Rounds whose draws are kept to train on.
         networks: How many networks are averaged.
         n_evaluated: Particles that are weighted in a round, without simulating them; None for
-            5000, or fewer with more than 400 observations, 2000 at least.
+            5000, or fewer with more than 1000 observations, 2000 at least.
         defensive_share: The share of a round's simulations with parameters of an earlier, broader
             posterior; None for none.
         approach: What the first rounds compare sets by, to come near the posterior before
