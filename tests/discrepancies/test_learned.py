@@ -159,7 +159,7 @@ def test_fewer_draws_of_long_observations(numbers, n_draws):
     assert pliant.LikelihoodKL().default_sizes(problem) == (2000, n_draws)
 
 
-@pytest.mark.parametrize(("n_obs", "evaluated"), [(1, 5000), (500, 4000), (5000, 2000)])
+@pytest.mark.parametrize(("n_obs", "evaluated"), [(1, 5000), (1250, 4000), (5000, 2000)])
 def test_fewer_particles_are_evaluated_with_many_observations(n_obs, evaluated):
     problem = pliant.Problem(
         {"mu": dist.Normal(0, 1)},
