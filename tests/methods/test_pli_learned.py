@@ -5,12 +5,17 @@ import warnings
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import pytest
 
 import pliant
+from pliant.densities.gaussian import GaussianDensity
+from pliant.discrepancies.learned import LearnedState
+from pliant.methods.pli_state import PLIState
 from pliant.run.history import COLUMNS
+from pliant.weighting.weights import full_tempering
 
 N = 20
 PROBLEM = pliant.Problem(
@@ -86,6 +91,37 @@ def test_it_finds_the_posterior(whole):
     # networks of 8 units and 200 steps: within the posterior's width, and not twice as wide
     np.testing.assert_allclose(found.mean(axis=0), exact, atol=precision**-0.5)
     assert np.all(found.std(axis=0) < 2 * precision**-0.5)
+
+
+@pytest.fixture
+def exactly(monkeypatch):
+    """The likelihood is known; the exact posterior's mean and width."""
+    observed = np.asarray(PROBLEM.observed)
+
+    def distances(self, problem, state, z):
+        off = np.asarray(z, float)[:, None] - observed
+        return 2 * np.sum(off**2, axis=2).mean(axis=1)
+
+    monkeypatch.setattr(pliant.LikelihoodKL, "distances_again", distances)
+    precision = 0.25 + 4 * N
+    return 4 * observed.sum(axis=0) / precision, precision**-0.5
+
+
+def test_steps_at_the_target_go_on_until_its_weights_are_even(exactly):
+    """A posterior 0.4 times as wide as it should be, which no simulation mends."""
+    mean, width = exactly
+    narrow = GaussianDensity(
+        jnp.asarray(mean, float), jnp.full(2, np.log(0.4 * width)), jnp.zeros((2, 2))
+    )
+    state = PLIState(LearnedState(), None, 0.5 / N, narrow, full_tempering(0.5 / N, 0.5 / N))
+    same, row = METHOD._further(jax.random.key(0), PROBLEM, state, done=True)
+    assert same.density is narrow
+    assert row["steps"] == 1
+    after, row = METHOD._further(jax.random.key(0), PROBLEM, state, done=False)
+    assert 1 < row["steps"] <= 4
+    drawn = np.asarray(after.density.sample(jax.random.key(1), 5000))
+    np.testing.assert_allclose(drawn.std(axis=0), width, rtol=0.1)
+    np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=0.1 * width)
 
 
 def interrupt(after):

@@ -12,6 +12,7 @@ from pliant.discrepancies.base import Evaluation, Particles
 from pliant.methods.pli_report import (
     converged,
     diverged,
+    is_even,
     is_settled,
     round_row,
     shortfall,
@@ -99,6 +100,12 @@ def test_settled_is_a_proposal_that_the_weights_leave_in_place():
     assert not is_settled(GIVEN, 0.4 * z[:, 0])  # by 0.4
     assert not is_settled(GIVEN, -0.6 * z[:, 1] ** 2)  # narrows one to 0.67
     assert not is_settled(GIVEN, 0.2 * z[:, 1] ** 2)  # widens one to 1.29
+
+
+def test_even_are_weights_that_most_particles_share():
+    assert is_even(np.zeros(100))
+    assert is_even(np.where(np.arange(100) < 70, 0.0, -np.inf))
+    assert not is_even(np.where(np.arange(100) < 50, 0.0, -np.inf))
 
 
 def test_ends_say_what_happened_and_what_to_do():

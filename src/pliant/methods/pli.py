@@ -36,6 +36,7 @@ from pliant.methods.pli_report import (
     SURE,
     converged,
     diverged,
+    is_even,
     is_settled,
     round_row,
     shortfall,
@@ -54,7 +55,7 @@ from pliant.weighting.weights import Tempering, contained, full_tempering, log_w
 
 _STEPS = 4  # on the path to the target with one learned likelihood
 _FOLLOWED = 2000  # draws in each of these steps: as in a default round, which has compiled for it
-_CHECKED = 5000  # draws of the final check
+_CHECKED = 5000  # draws of the final check, and of steps at the target
 
 
 class PLI(AbstractMethod):
@@ -242,19 +243,24 @@ class PLI(AbstractMethod):
         state = dataclasses.replace(state, beta=beta, noisy=noisy, settled=settled)
         state = state.moved(density, tempering, approaching=approaching)
         if known:
-            state, more = self._further(jax.random.fold_in(fit_key, 1), problem, state)
+            key = jax.random.fold_in(fit_key, 1)
+            state, more = self._further(key, problem, state, done=is_even(log_w))
             row |= more
         return Outcome(state, row, calls, stop)
 
     def _further(
-        self, key: Key[Array, ""], problem: Problem, state: PLIState
+        self, key: Key[Array, ""], problem: Problem, state: PLIState, *, done: bool
     ) -> tuple[PLIState, dict[str, float]]:
-        """Further steps of lines 9 to 12 with a likelihood that costs no simulation."""
-        done = 1
-        while done < _STEPS and state.level < 1:
-            sample_key, fit_key = jax.random.split(jax.random.fold_in(key, done))
+        """Further steps of lines 9 to 12 with a likelihood that costs no simulation.
+
+        They end at the target, once the weights are even. ``done`` tells whether they are now.
+        """
+        steps = 1
+        while steps < _STEPS and not (done and state.level == 1):
+            sample_key, fit_key = jax.random.split(jax.random.fold_in(key, steps))
             proposal = state.proposal(problem)
-            z = proposal.density.sample(sample_key, _FOLLOWED)
+            n_particles = _FOLLOWED if state.level < 1 else _CHECKED
+            z = proposal.density.sample(sample_key, n_particles)
             distance = self._discrepancy(problem).distances_again(problem, state.discrepancy, z)
             if distance is None:
                 break
@@ -264,9 +270,9 @@ class PLI(AbstractMethod):
             density, _ = self._fit(fit_key, proposal, state.density, particles, log_w)
             if not is_finite(density):
                 break
-            state = state.moved(density, tempering)
-            done += 1
-        return state, {"steps": done, "level": state.level, "eta": state.eta}
+            state, done = state.moved(density, tempering), is_even(log_w)
+            steps += 1
+        return state, {"steps": steps, "level": state.level, "eta": state.eta}
 
     def likelihood(self, problem: Problem, state: PLIState) -> LearnedLikelihood | None:
         """That of a learned discrepancy."""
