@@ -72,8 +72,25 @@ def test_without_selection_nothing_is_held_out():
     _, info = family.fit(jax.random.key(1), z, jnp.zeros(100), None)
     assert set(info) == {"fit_steps"}
     data = _Data(jax.random.key(2), np.asarray(z).T, np.zeros(100), 0.0, 10)
-    assert data.trained.shape == (1, 100)
+    np.testing.assert_array_equal(np.sort(data.trained[0, :100]), np.sort(z[:, 0]))
     assert data.held_out.shape == (1, 0)
+
+
+@pytest.mark.parametrize("n", [100, 4999, 5000, 5001])
+def test_samples_are_padded_with_what_has_no_weight_and_is_never_drawn(n):
+    rng = np.random.default_rng(0)
+    x, log_w = rng.normal(size=(1, n)), rng.normal(size=n)
+    data = _Data(jax.random.key(2), x, log_w, 0.1, 10)
+    whole = 5000 if n <= 5000 else 10_000
+    assert data.held_out.shape[1] + data.trained.shape[1] == whole
+    held_out = n // 10
+    found = np.concatenate([data.held_out[0, :held_out], data.trained[0, : n - held_out]])
+    np.testing.assert_allclose(np.sort(found), np.sort(x[0]), rtol=1e-6)
+    assert float(data.held_out_weights.sum()) == pytest.approx(1, abs=1e-5)
+    assert not np.any(data.held_out_weights[held_out:])
+    last = np.nextafter(np.float32(1), np.float32(0))  # the largest that a uniform draw can be
+    index = jnp.searchsorted(data.cumulative, jnp.array([0.0, last]), side="right")
+    assert int(index.max()) < n - held_out
 
 
 def test_a_deeper_flow_fits_as_well():

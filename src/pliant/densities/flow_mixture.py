@@ -41,8 +41,12 @@ class FlowMixture(AbstractModel):
         log_weights = [log_w + share for (_, log_w), share in zip(each, log_shares, strict=True)]
         return jnp.concatenate([z for z, _ in each]), jnp.concatenate(log_weights)
 
-    @eqx.filter_jit
     def log_prob(self, z: Float[Array, "n dim"]) -> Float[Array, " n"]:
         """Log densities of ``n`` points."""
-        each = jnp.stack([component.log_prob(z) for component in self.components])
-        return jax.nn.logsumexp(jax.nn.log_softmax(self.logits)[:, None] + each, axis=0)
+        return _mixed(self.logits, [component.log_prob(z) for component in self.components])
+
+
+@eqx.filter_jit
+def _mixed(logits: Float[Array, " C"], each: list[Float[Array, " n"]]) -> Float[Array, " n"]:
+    """Apart from the components, which are compiled once for any number of them."""
+    return jax.nn.logsumexp(jax.nn.log_softmax(logits)[:, None] + jnp.stack(each), axis=0)

@@ -20,6 +20,7 @@ from pliant.densities.modes import LEAST_ESS, weighted_modes
 from pliant.densities.training import Training, train
 
 _HELD_OUT = 0.1
+_BLOCK = 5000  # samples: rounds of up to as many share one compiled training
 _APART = 10.0  # standard deviations between two modes that no flow should connect
 _LEAST_SHARE = 1e-3  # of the weight, for a mode to be kept
 
@@ -156,7 +157,7 @@ class SplineFlow(AbstractModelFamily):
             self._fit_flow(key, z, own, _component_near(init, z, own))
             for key, own in zip(keys, log_w, strict=True)
         ]
-        logits = [float(logsumexp(np.asarray(own, np.float64))) for own in log_w]
+        logits = [_log_sum(np.asarray(own)) for own in log_w]
         info = {"fit_steps": max(int(info["fit_steps"]) for _, info in found)}
         if self.training.selection:
             held_out = np.array([float(info["held_out"]) for _, info in found])
@@ -256,9 +257,13 @@ def _without_small(
         apart = _deviations(large, np.asarray(flows[index].mean)[None]).min() > _APART
         few = effective_sample_size(log_weights[own]) < LEAST_ESS if np.any(own) else False
         if apart and few and weights[own].sum() > _LEAST_SHARE:
-            kept.append((flows[index], float(logsumexp(log_weights[own]))))
+            kept.append((flows[index], _log_sum(log_weights[own])))
             modes[own] = -1
     return modes, kept
+
+
+def _log_sum(log_weights: Float[np.ndarray, " K"]) -> float:
+    return float(np.asarray(logsumexp(log_weights.astype(np.float64))))
 
 
 def _flows(mixture: FlowMixture) -> list[FlowDensity]:
@@ -293,17 +298,30 @@ class _Data(eqx.Module):
         held_out_share: float,
         batch_size: int,
     ):
-        """In NumPy, because JAX would need seconds to compile a dozen small operations."""
-        n = max(1, int(held_out_share * x.shape[1])) if held_out_share else 0
-        order = np.random.default_rng(np.asarray(jax.random.key_data(key))).permutation(x.shape[1])
+        """In NumPy, because JAX would need seconds to compile a dozen small operations.
+
+        Zeros without weight follow, so that one compiled training serves rounds of several sizes.
+        """
+        n_all = x.shape[1]
+        n = max(1, int(held_out_share * n_all)) if held_out_share else 0
+        order = np.random.default_rng(np.asarray(jax.random.key_data(key))).permutation(n_all)
         held_out, trained = order[:n], order[n:]
+        whole = -(-n_all // _BLOCK) * _BLOCK
+        most = max(n, int(held_out_share * whole))
         cumulative = np.cumsum(softmax(log_weights[trained]))
-        self.held_out = jnp.asarray(x[:, held_out], float)
         weights = softmax(log_weights[held_out]) if n else np.zeros(0)
-        self.held_out_weights = jnp.asarray(weights, float)
-        self.trained = jnp.asarray(x[:, trained], float)
-        self.cumulative = jnp.asarray(cumulative / cumulative[-1], float)
+        self.held_out = jnp.asarray(_padded(x[:, held_out], most), float)
+        self.held_out_weights = jnp.asarray(_padded(weights, most), float)
+        self.trained = jnp.asarray(_padded(x[:, trained], whole - most), float)
+        ends = _padded(cumulative / cumulative[-1], whole - most, 1.0)  # none is drawn beyond one
+        self.cumulative = jnp.asarray(ends, float)
         self.batch_size = batch_size
+
+
+def _padded(values: np.ndarray, length: int, end: float = 0.0) -> np.ndarray:
+    """With a longer last axis."""
+    widths = [(0, 0)] * (values.ndim - 1) + [(0, max(0, length - values.shape[-1]))]
+    return np.pad(values, widths, constant_values=end)
 
 
 def _loss(flow: CouplingFlow, data: _Data, key: Key[Array, ""]) -> Array:
