@@ -57,3 +57,22 @@ def test_few_different_samples_are_taken_for_one_mode():
     z, _ = modes([0.5, 0.5])
     log_weights = np.where(np.arange(1000) < 100, 0.0, -np.inf)
     assert not np.any(weighted_modes(np.random.default_rng(0), z, log_weights))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_modes_are_found_whatever_their_distance_is_to_the_width_of_other_parameters(seed):
+    """Two signs that the data leave open, among three parameters: SLCP's posterior."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(1000, 5))
+    signs = rng.choice([-1.0, 1.0], (1000, 2))
+    z[:, :2] = signs + 0.1 * z[:, :2]
+    found = find_modes(z)
+    assert found.max() == 3
+    for mode in range(4):
+        assert len(np.unique(signs[found == mode], axis=0)) == 1
+
+
+def test_a_parameter_without_any_width_is_no_matter():
+    """Draws that are all equal in one parameter have no width there."""
+    z = np.random.default_rng(0).normal(size=(500, 2)) * [1.0, 0.0]
+    assert find_modes(z).max() <= 0

@@ -100,6 +100,8 @@ def test_settled_is_a_proposal_that_the_weights_leave_in_place():
     assert not is_settled(GIVEN, 0.4 * z[:, 0])  # by 0.4
     assert not is_settled(GIVEN, -0.6 * z[:, 1] ** 2)  # narrows one to 0.67
     assert not is_settled(GIVEN, 0.2 * z[:, 1] ** 2)  # widens one to 1.29
+    few = np.where(np.arange(len(z)) % 10 == 0, 0.0, -50.0)
+    assert not is_settled(GIVEN, few)  # a tenth has all the weight
 
 
 def test_even_are_weights_that_most_particles_share():

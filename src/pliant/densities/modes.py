@@ -8,6 +8,7 @@ from scipy.special import softmax
 
 _GAP = 4.0  # typical distances between neighbours that separate modes
 _SMALLEST = 0.02  # share of the draws that makes a mode
+_INSIDE = 0.2  # share of the draws in the interval that they are measured by
 _CLUSTERED = 1000  # weighted samples in which modes are looked for
 _FEWEST = 200  # different ones, for modes to be told from chance
 LEAST_ESS = 50.0  # of a mode, for it to be fitted by itself
@@ -17,7 +18,7 @@ def find_modes(z: Float[np.ndarray, "K dim"]) -> Int[np.ndarray, " K"]:
     """To which mode each draw belongs, counted from zero; -1 for draws between modes.
 
     Modes are groups that no chain of neighbours connects: their distance is several times that of
-    neighbours at the edge of a group. Draws are measured in robust deviations.
+    neighbours at the edge of a group. Draws are measured by the width of a mode.
     """
     joined = linkage(_scaled(z), "single")
     typical = np.quantile(joined[:, 2], 0.95)
@@ -61,10 +62,14 @@ def _of_nearest(z: np.ndarray, some: np.ndarray, labels: np.ndarray) -> np.ndarr
 
 
 def _scaled(z: Float[np.ndarray, "K dim"]) -> Float[np.ndarray, "K dim"]:
-    """In robust deviations from the median."""
-    middle = np.median(z, axis=0)
-    spread = np.median(np.abs(z - middle), axis=0)
-    return (z - middle) / np.where(spread > 0, spread, 1.0)
+    """In units of the shortest interval with a fifth of the draws.
+
+    It is as wide as a single mode. The deviation from the median may be as wide as the distance
+    between modes, which then looks small beside the width of the other parameters.
+    """
+    inside, ordered = max(1, int(_INSIDE * len(z))), np.sort(z, axis=0)
+    width = np.min(ordered[inside:] - ordered[:-inside], axis=0) if inside < len(z) else 0.0
+    return z / np.where(width > 0, width, 1.0)
 
 
 def _ess(weights: np.ndarray) -> float:

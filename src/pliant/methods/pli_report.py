@@ -12,7 +12,7 @@ from pliant.weighting.weights import Tempering
 
 SURE = 0.35  # nats: with a smaller error of the log-likelihood, a run can be done
 _EVEN = 0.6  # of the number of particles: the effective sample size that a fit should have
-_SETTLED = 0.2  # of a parameter's width: a round that changes less has changed nothing
+_SETTLED = 0.2  # of a parameter's width, and of the particles, in a round that changed nothing
 
 
 def round_row(
@@ -68,14 +68,17 @@ def _rank_correlation(plain: np.ndarray, log_partition: np.ndarray) -> float:
 def is_settled(particles: Particles, log_w: np.ndarray) -> bool:
     """Whether the weights leave the proposal as it was.
 
-    They do if they move no mean by a fifth of its width, and change no width by as much. (The KL
-    would not do: it has a floor where the family cannot reach the target.)
+    They do if they move no mean by a fifth of its width, change no width by as much, and are shared
+    by a fifth of the particles: a posterior that ends too early has a few particles at its edge,
+    with large weights that change its width only a little. (The KL would not do: it has a floor
+    where the family cannot reach the target.)
     """
     z, weights = particles.z, normalise(log_w)
     spread, target = z.std(axis=0), weights @ z
     shift = np.abs(target - z.mean(axis=0)) / spread
     change = np.abs(np.sqrt(weights @ (z - target) ** 2) / spread - 1)
-    return bool(np.all(shift < _SETTLED) and np.all(change < _SETTLED))
+    shared = effective_sample_size(log_w) > _SETTLED * len(log_w)
+    return bool(np.all(shift < _SETTLED) and np.all(change < _SETTLED) and shared)
 
 
 def is_even(log_w: np.ndarray) -> bool:
