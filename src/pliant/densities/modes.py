@@ -6,6 +6,8 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial import KDTree
 from scipy.special import softmax
 
+from pliant._importance import effective_sample_size
+
 _GAP = 4.0  # typical distances between neighbours that separate modes
 _SMALLEST = 0.02  # share of the draws that makes a mode
 _INSIDE = 0.2  # share of the draws in the interval that they are measured by
@@ -45,7 +47,8 @@ def weighted_modes(
         return one
     found = find_modes(z[some])
     labels = _of_nearest(z, some, found)
-    large = [m for m in range(found.max() + 1) if _ess(weights[labels == m]) >= LEAST_ESS]
+    sizes = [effective_sample_size(log_weights[labels == m]) for m in range(found.max() + 1)]
+    large = np.flatnonzero(np.array(sizes) >= LEAST_ESS)
     if len(large) < 2:
         return one
     number = np.full(found.max() + 2, -1)  # the last is that of draws between modes
@@ -70,7 +73,3 @@ def _scaled(z: Float[np.ndarray, "K dim"]) -> Float[np.ndarray, "K dim"]:
     inside, ordered = max(1, int(_INSIDE * len(z))), np.sort(z, axis=0)
     width = np.min(ordered[inside:] - ordered[:-inside], axis=0) if inside < len(z) else 0.0
     return z / np.where(width > 0, width, 1.0)
-
-
-def _ess(weights: np.ndarray) -> float:
-    return float(weights.sum() ** 2 / max(np.sum(weights**2), np.finfo(float).tiny))

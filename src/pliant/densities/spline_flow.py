@@ -255,7 +255,7 @@ def _without_small(
     for index in sorted(set(range(len(flows))) - fitted):
         own = nearest == index
         apart = _deviations(large, np.asarray(flows[index].mean)[None]).min() > _APART
-        few = effective_sample_size(log_weights[own]) < LEAST_ESS if np.any(own) else False
+        few = effective_sample_size(log_weights[own]) < LEAST_ESS
         if apart and few and weights[own].sum() > _LEAST_SHARE:
             kept.append((flows[index], _log_sum(log_weights[own])))
             modes[own] = -1
@@ -320,7 +320,7 @@ class _Data(eqx.Module):
 
 def _padded(values: np.ndarray, length: int, end: float = 0.0) -> np.ndarray:
     """With a longer last axis."""
-    widths = [(0, 0)] * (values.ndim - 1) + [(0, max(0, length - values.shape[-1]))]
+    widths = [(0, 0)] * (values.ndim - 1) + [(0, length - values.shape[-1])]
     return np.pad(values, widths, constant_values=end)
 
 
