@@ -52,8 +52,8 @@ class Cubes(AbstractModelFamily):
     ("unfinished", "missing"),
     [
         (AbstractDensity, "dim.*log_prob.*sample"),
-        (AbstractModel, "dim.*draw.*log_prob.*sample"),
-        (CubeWithoutDraw, "draw"),
+        (AbstractModel, "dim.*draw.*log_prob.*sample.*stretched"),
+        (CubeWithoutDraw, "draw.*stretched"),
         (AbstractFamily, "fit"),
         (FamilyWithoutTraining, "reverse_training"),
     ],

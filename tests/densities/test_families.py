@@ -81,6 +81,17 @@ def test_density_agrees_with_its_samples(fitted):
     assert chi2 < 1.8  # one on average; 1.8 is beyond the 0.999 quantile for 30 cells and more
 
 
+def test_a_stretched_density_is_wider_around_each_centre(fitted):
+    z, wide = (q.sample(jax.random.key(5), 20_000) for q in (fitted, fitted.stretched(1.5)))
+    centres = np.asarray(z - (wide - z) / 0.5)
+    distinct = np.unique(np.round(centres, 2), axis=0)
+    assert len(distinct) <= 16  # of four components, each rounded to either side in both places
+    # With weights q / q', draws of q' have the total and the moments of q.
+    ratio = np.exp(np.asarray(fitted.log_prob(wide) - fitted.stretched(1.5).log_prob(wide)))
+    assert ratio.mean() == pytest.approx(1, abs=4 * ratio.std() / np.sqrt(len(ratio)))
+    np.testing.assert_allclose(ratio @ np.asarray(wide) ** 2 / len(z), (z**2).mean(0), rtol=0.05)
+
+
 def test_quadrants_and_moments(family, fitted, four_modes):
     """A Gaussian keeps the moments, the others find the four modes."""
     samples = np.asarray(fitted.sample(jax.random.key(3), 20_000))

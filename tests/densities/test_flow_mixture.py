@@ -8,7 +8,7 @@ import pytest
 from scipy.special import logsumexp
 
 import pliant
-from pliant.densities.flow_mixture import FlowMixture
+from pliant.densities.flow_mixture import FlowMixture, widened
 from pliant.densities.gaussian import GaussianDensity
 
 KEY = jax.random.key(0)
@@ -46,6 +46,21 @@ def test_weighted_draws_estimate_the_same():
     weights = np.exp(np.asarray(log_w))
     assert weights.mean() == pytest.approx(1.0, abs=1e-3)
     assert np.mean(weights * (np.asarray(z)[:, 0] > 0)) == pytest.approx(0.3, abs=1e-3)
+
+
+def test_a_fifth_of_the_draws_are_from_a_wider_copy_of_each_component():
+    wide = widened(TWO)
+    draws = wide.sample(KEY, 20_000)
+    z = np.asarray(draws)
+    right = z[:, 0] > 0
+    assert right.mean() == pytest.approx(0.3, abs=0.013)
+    left = TWO.components[0]
+    assert isinstance(left, GaussianDensity)
+    off = (z[~right] - np.asarray(left.mean)) / np.asarray(left.cholesky)[0, 0]
+    np.testing.assert_allclose((off**2).mean(axis=0), 0.8 + 0.2 * 1.5**2, rtol=0.06)
+    ratio = np.exp(np.asarray(TWO.log_prob(draws) - wide.log_prob(draws)))
+    assert ratio.mean() == pytest.approx(1, abs=4 * ratio.std() / np.sqrt(len(ratio)))
+    assert ratio.max() <= 1.2501  # no draw of q weighs more than 1 / 0.8
 
 
 @pytest.fixture(scope="module")

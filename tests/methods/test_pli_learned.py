@@ -107,11 +107,12 @@ def exactly(monkeypatch):
     return 4 * observed.sum(axis=0) / precision, precision**-0.5
 
 
-def test_steps_at_the_target_go_on_until_its_weights_are_even(exactly):
-    """A posterior 0.4 times as wide as it should be, which no simulation mends."""
+@pytest.mark.parametrize("share", [0.2, 0.4])
+def test_steps_at_the_target_go_on_until_its_weights_are_even(exactly, share):
+    """A posterior with a share of the width that it should have, which no simulation mends."""
     mean, width = exactly
     narrow = GaussianDensity(
-        jnp.asarray(mean, float), jnp.full(2, np.log(0.4 * width)), jnp.zeros((2, 2))
+        jnp.asarray(mean, float), jnp.full(2, np.log(share * width)), jnp.zeros((2, 2))
     )
     state = PLIState(LearnedState(), None, 0.5 / N, narrow, full_tempering(0.5 / N, 0.5 / N))
     same, row = METHOD._further(jax.random.key(0), PROBLEM, state, done=True)
@@ -120,7 +121,8 @@ def test_steps_at_the_target_go_on_until_its_weights_are_even(exactly):
     after, row = METHOD._further(jax.random.key(0), PROBLEM, state, done=False)
     assert 1 < row["steps"] <= 4
     drawn = np.asarray(after.density.sample(jax.random.key(1), 5000))
-    np.testing.assert_allclose(drawn.std(axis=0), width, rtol=0.1)
+    # Without draws beyond the posterior, steps from 0.2 end at 0.82 to 0.96 of the width.
+    np.testing.assert_allclose(drawn.std(axis=0), width, rtol=0.06)
     np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=0.1 * width)
 
 

@@ -46,6 +46,10 @@ class AbstractModel(AbstractDensity):
             ``E_q[f(z)]`` and its gradient that of the expectation.
         """
 
+    @abc.abstractmethod
+    def stretched(self, factor: float) -> "AbstractModel":
+        """The same shape ``factor`` times as wide, each component around its own centre."""
+
 
 class AbstractFamily(eqx.Module):
     """A set of densities q, and how q is projected onto a target given by weighted samples."""

@@ -48,6 +48,11 @@ class GaussianDensity(AbstractModel):
         constant = 0.5 * self.dim * jnp.log(2 * jnp.pi) + jnp.sum(self.log_diagonal)
         return -0.5 * jnp.sum(white**2, axis=0) - constant
 
+    def stretched(self, factor: float) -> "GaussianDensity":
+        """With the factor ``factor L``."""
+        wide = self.log_diagonal + jnp.log(factor)
+        return GaussianDensity(self.mean, wide, factor * self.below)
+
 
 class Gaussian(AbstractModelFamily):
     """q is one Gaussian with a full covariance, fitted in closed form.

@@ -59,6 +59,11 @@ class MixtureDensity(AbstractModel):
         each = jax.vmap(lambda component: component.log_prob(z))(self.components)
         return jax.nn.logsumexp(jax.nn.log_softmax(self.logits)[:, None] + each, axis=0)
 
+    def stretched(self, factor: float) -> "MixtureDensity":
+        """With every Gaussian ``factor`` times as wide."""
+        wide = jax.vmap(lambda component: component.stretched(factor))(self.components)
+        return MixtureDensity(self.logits, wide)
+
 
 class GaussianMixture(AbstractModelFamily):
     """q is a mixture of Gaussians with full covariances.

@@ -54,6 +54,10 @@ class FlowDensity(AbstractModel):
         x = jax.scipy.linalg.solve_triangular(self.factor, centred.T, lower=True)
         return flow_log_prob(self.flow, x) - jnp.sum(jnp.log(jnp.diag(self.factor)))
 
+    def stretched(self, factor: float) -> "FlowDensity":
+        """``mean + factor L x``."""
+        return FlowDensity(self.mean, factor * self.factor, self.flow)
+
 
 def flow_log_prob(
     flow: CouplingFlow, x: Float[Array, "dim B"], condition: Array | None = None

@@ -258,7 +258,7 @@ class PLI(AbstractMethod):
         steps = 1
         while steps < _STEPS and not (done and state.level == 1):
             sample_key, fit_key = jax.random.split(jax.random.fold_in(key, steps))
-            proposal = state.proposal(problem)
+            proposal = state.proposal(problem, wide=state.level == 1)
             n_particles = _FOLLOWED if state.level < 1 else _CHECKED
             z = proposal.density.sample(sample_key, n_particles)
             distance = self._discrepancy(problem).distances_again(problem, state.discrepancy, z)
