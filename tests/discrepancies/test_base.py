@@ -97,6 +97,29 @@ def test_particles_carry_the_densities_of_prior_and_proposal():
     assert particles.log_base is None
 
 
+def test_draws_at_the_target_reach_beyond_the_density_and_have_the_weights_that_undo_it():
+    density = gaussian_from_moments(np.array([0.5]), np.array([[0.09]]))
+    z, log_base = Proposal(density, level=1.0).draws(jax.random.key(0), 20_000)
+    assert np.var(z) == pytest.approx(0.09 * (0.8 + 0.2 * 1.5**2), rel=0.05)
+    assert log_base is not None
+    weights = np.exp(log_base)
+    assert weights.mean() == pytest.approx(1, abs=4 * weights.std() / 20_000**0.5)
+    assert weights @ (np.asarray(z)[:, 0] - 0.5) ** 2 / 20_000 == pytest.approx(0.09, rel=0.05)
+    particles = Proposal(density, level=1.0).particles(
+        PROBLEM, z, np.zeros(20_000), log_base=log_base
+    )
+    np.testing.assert_allclose(particles.log_q, norm.logpdf(z[:, 0], 0.5, 0.3), atol=1e-5)
+    assert particles.log_base is log_base
+
+
+def test_draws_before_the_target_are_those_of_the_density():
+    density = gaussian_from_moments(np.array([0.5]), np.array([[0.09]]))
+    for proposal in (Proposal(density, level=0.9), PRIOR):
+        z, log_base = proposal.draws(jax.random.key(0), 50)
+        np.testing.assert_array_equal(z, proposal.density.sample(jax.random.key(0), 50))
+        assert log_base is None
+
+
 def test_columns_are_those_of_known_distances():
     distance = np.array([4.0, np.inf, 1.0, 2.0, 9.0])
     row = distance_columns(distance, np.array([0.5, -0.1, 1.1]), 0.8)

@@ -108,7 +108,7 @@ def exactly(monkeypatch):
 
 
 @pytest.mark.parametrize("share", [0.2, 0.4])
-def test_steps_at_the_target_go_on_until_its_weights_are_even(exactly, share):
+def test_steps_at_the_target_go_on_until_the_posterior_is_close_to_it(exactly, share):
     """A posterior with a share of the width that it should have, which no simulation mends."""
     mean, width = exactly
     narrow = GaussianDensity(

@@ -12,7 +12,7 @@ from pliant.discrepancies.base import Evaluation, Particles
 from pliant.methods.pli_report import (
     converged,
     diverged,
-    is_even,
+    is_close,
     is_settled,
     round_row,
     shortfall,
@@ -104,10 +104,22 @@ def test_settled_is_a_proposal_that_the_weights_leave_in_place():
     assert not is_settled(GIVEN, few)  # a tenth has all the weight
 
 
-def test_even_are_weights_that_most_particles_share():
-    assert is_even(np.zeros(100))
-    assert is_even(np.where(np.arange(100) < 70, 0.0, -np.inf))
-    assert not is_even(np.where(np.arange(100) < 50, 0.0, -np.inf))
+def test_settled_is_judged_beside_the_base_weights():
+    """Draws of a wider density, and weights that make them a standard normal."""
+    given = dataclasses.replace(GIVEN, z=1.5 * GIVEN.z)
+    log_base = -0.5 * np.sum(given.z**2 - GIVEN.z**2, axis=1)
+    assert not is_settled(given, log_base)  # it has two thirds of the width of the draws
+    assert is_settled(dataclasses.replace(given, log_base=log_base), log_base)
+
+
+def test_close_is_a_proposal_from_which_the_full_weights_have_a_small_divergence(rng):
+    full = Tempering(power=1.0, bandwidth=0.1, level=1.0)
+    log_base = rng.normal(size=4000)
+    given = dataclasses.replace(GIVEN, log_base=log_base)
+    tilt = rng.normal(size=4000)
+    for size, close in ((0.1, True), (0.3, False)):  # KL of 0.005 and 0.045
+        assert is_close(given, full, log_base + size * tilt) is close
+    assert not is_close(given, TEMPERING, log_base)  # half of the correction
 
 
 def test_ends_say_what_happened_and_what_to_do():

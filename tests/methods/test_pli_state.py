@@ -35,12 +35,6 @@ def test_the_next_round_draws_from_the_last_posterior():
     np.testing.assert_array_equal(proposal.density.log_prob(z), DENSITY.log_prob(z))
 
 
-def test_a_wide_proposal_has_draws_beyond_the_posterior():
-    z = LATER.proposal(PROBLEM, wide=True).density.sample(jax.random.key(0), 20_000)
-    assert float(z.var()) == pytest.approx(0.8 + 0.2 * 1.5**2, rel=0.05)
-    assert BEGIN.proposal(PROBLEM, wide=True).density is PROBLEM.prior
-
-
 def test_the_last_posterior_with_little_of_the_likelihood_is_kept():
     broad, narrow = (gaussian_from_moments(np.zeros(1), s * np.eye(1)) for s in (4.0, 0.1))
     approached = BEGIN.moved(DENSITY, Tempering(0.5, 0.4, level=0.9), approaching=True)

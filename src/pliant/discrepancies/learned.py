@@ -218,14 +218,15 @@ class AbstractLearnedDiscrepancy(AbstractDiscrepancy):
                 problem, proposal, z, found.distance, after, calls, found.row
             )
             return evaluation._replace(beta=state.approach.beta)
-        evaluated = proposal.density.sample(sample_key, self._n_evaluated(problem))
+        evaluated, log_base = proposal.draws(sample_key, self._n_evaluated(problem))
         level = 0.0 if learned is None else proposal.level  # that of an approach is its own
         ensemble, columns = self.learn(learn_key, problem, memory, learned, level)
         distance, errors = self.distances(problem, ensemble, evaluated)
         row = distance_columns(distance, np.zeros(0), float(np.mean(draws.ok))) | columns
         state = LearnedState(memory=memory, ensemble=ensemble)
         given = problem, proposal, evaluated, distance, state, calls, row
-        return evaluation_of(*given, is_noisy=False)._replace(errors=errors)
+        evaluation = evaluation_of(*given, log_base=log_base, is_noisy=False)
+        return evaluation._replace(errors=errors)
 
     def distances_again(
         self, problem: Problem, state: "LearnedState", z: Float[Array, "K dim"]

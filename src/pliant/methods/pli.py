@@ -36,7 +36,7 @@ from pliant.methods.pli_report import (
     SURE,
     converged,
     diverged,
-    is_even,
+    is_close,
     is_settled,
     round_row,
     shortfall,
@@ -243,8 +243,8 @@ class PLI(AbstractMethod):
         state = dataclasses.replace(state, beta=beta, noisy=noisy, settled=settled)
         state = state.moved(density, tempering, approaching=approaching)
         if known:
-            key = jax.random.fold_in(fit_key, 1)
-            state, more = self._further(key, problem, state, done=is_even(log_w))
+            key, done = jax.random.fold_in(fit_key, 1), is_close(particles, tempering, log_w)
+            state, more = self._further(key, problem, state, done=done)
             row |= more
         return Outcome(state, row, calls, stop)
 
@@ -253,24 +253,23 @@ class PLI(AbstractMethod):
     ) -> tuple[PLIState, dict[str, float]]:
         """Further steps of lines 9 to 12 with a likelihood that costs no simulation.
 
-        They end at the target, once the weights are even. ``done`` tells whether they are now.
+        They end at the target, once the posterior is close to it. ``done`` tells whether it is.
         """
         steps = 1
         while steps < _STEPS and not (done and state.level == 1):
             sample_key, fit_key = jax.random.split(jax.random.fold_in(key, steps))
-            proposal = state.proposal(problem, wide=state.level == 1)
-            n_particles = _FOLLOWED if state.level < 1 else _CHECKED
-            z = proposal.density.sample(sample_key, n_particles)
+            proposal = state.proposal(problem)
+            z, log_base = proposal.draws(sample_key, _FOLLOWED if state.level < 1 else _CHECKED)
             distance = self._discrepancy(problem).distances_again(problem, state.discrepancy, z)
             if distance is None:
                 break
-            particles = proposal.particles(problem, z, distance, is_noisy=False)
+            particles = proposal.particles(problem, z, distance, log_base=log_base, is_noisy=False)
             tempering = self.schedule.step(particles, self.kernel, state.beta, state.tempering)
             log_w = log_weights(particles, self.kernel, tempering, state.beta)
             density, _ = self._fit(fit_key, proposal, state.density, particles, log_w)
             if not is_finite(density):
                 break
-            state, done = state.moved(density, tempering), is_even(log_w)
+            state, done = state.moved(density, tempering), is_close(particles, tempering, log_w)
             steps += 1
         return state, {"steps": steps, "level": state.level, "eta": state.eta}
 

@@ -4,8 +4,7 @@ import dataclasses
 
 import equinox as eqx
 
-from pliant.densities.base import AbstractDensity, AbstractModel
-from pliant.densities.flow_mixture import widened
+from pliant.densities.base import AbstractDensity
 from pliant.discrepancies.base import AbstractDiscrepancy, Proposal
 from pliant.discrepancies.learned import AbstractLearnedDiscrepancy, LearnedState
 from pliant.discrepancies.likelihood import LearnedLikelihood, learned_likelihood
@@ -63,17 +62,11 @@ class PLIState(eqx.Module):
             approaching=approaching,
         )
 
-    def proposal(self, problem: Problem, *, wide: bool = False) -> Proposal:
-        """What the next round draws from: the last posterior, or the prior.
-
-        ``wide`` adds draws beyond the posterior, in case it is too narrow.
-        """
+    def proposal(self, problem: Problem) -> Proposal:
+        """What the next round draws from: the last posterior, or the prior."""
         if self.density is None or self.tempering is None:
             return Proposal(problem.prior, level=0.0)
-        density = self.density
-        if wide and isinstance(density, AbstractModel):
-            density = widened(density)
-        return Proposal(density, self.tempering.level, self.broader)
+        return Proposal(self.density, self.tempering.level, self.broader)
 
 
 def likelihood_of(
