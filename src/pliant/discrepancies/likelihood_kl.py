@@ -34,7 +34,7 @@ from pliant.problem.problem import Problem
 from pliant.problem.scale import Squash, Standardise
 
 _MOST_NUMBERS = 100  # of an observation
-_HEAD = 2  # times as many units for mean and covariance: they cost little and leave less error
+_HEAD = 4  # times as many units for mean and covariance: they cost little and leave less error
 _FLOW_RATE = 0.3  # of the rate of Gaussians, whose steps have less noise
 _CLEAR = 0.05  # nats a draw by which a Gaussian must be better for its flow to be given up
 _MARGIN = 1e-3  # nats a draw by which a flow must be better: without, rounding would decide a tie
@@ -55,7 +55,7 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
         layers: Coupling layers.
         bins: Bins of each spline.
         width: Units in each of the two hidden layers of the splines' networks; those of the
-            Gaussian's mean and covariance have twice as many.
+            Gaussian's mean and covariance have four times as many.
         training: Steps, rate and early stopping of each network in a round.
         batch_size: Draws in a gradient step.
         window: Rounds whose draws are kept to train on.
