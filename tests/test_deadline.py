@@ -12,9 +12,9 @@ import pytest
 import pliant
 from learned_networks import LIKELIHOOD, learned
 from pliant._deadline import DeadlineError, check_time, time_limit
+from pliant._devices import in_threads
 from pliant.densities.gaussian import Gaussian
 from pliant.densities.training import Training, train
-from pliant.discrepancies.ensemble import in_threads
 from pliant.problem.sets import observed_draws, simulate_sets
 
 PROBLEM = pliant.Problem(

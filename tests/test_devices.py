@@ -1,8 +1,9 @@
-"""Work that is shared out among two devices gives what one device gives."""
+"""Work that is shared out among devices or threads gives what one of them gives, in order."""
 
 import os
 import subprocess
 import sys
+import threading
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import pliant
-from pliant._devices import share_out
+from pliant._devices import in_threads, share_out
 from pliant.discrepancies.base import RoundOptions
 from pliant.discrepancies.measured import MeasuredState, measure_parameters
 
@@ -62,6 +63,22 @@ def test_both_devices_work(on_two):
 def test_two_devices_find_what_one_finds(on_two):
     for name, found in distances().items():
         np.testing.assert_array_equal(on_two[name], found, err_msg=name)
+
+
+def test_results_are_in_the_order_of_the_arguments():
+    assert in_threads(lambda a, b: a - b, [5, 7, 9], [1, 2, 3]) == [4, 5, 6]
+
+
+@pytest.mark.parametrize("cores", [2, 3])
+def test_as_many_run_at_a_time_as_there_are_cores(cores, monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    together = threading.Barrier(cores, timeout=30)  # passes only if all wait at the same time
+    assert sorted(in_threads(lambda _: together.wait(), range(cores))) == list(range(cores))
+
+
+def test_an_error_in_one_of_them_is_raised():
+    with pytest.raises(ZeroDivisionError):
+        in_threads(lambda a: 1 / a, [1, 0, 2])
 
 
 if __name__ == "__main__":

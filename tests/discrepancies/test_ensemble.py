@@ -10,11 +10,7 @@ from jaxtyping import Array, Float
 
 import pliant
 from learned_networks import plain
-from pliant.discrepancies.ensemble import (
-    AbstractNetwork,
-    Ensemble,
-    in_threads,
-)
+from pliant.discrepancies.ensemble import AbstractNetwork, Ensemble
 from pliant.discrepancies.reading import Reading
 from pliant.problem.scale import Squash, Standardise, parameter_features
 from pliant.problem.sets import observed_draws
@@ -93,7 +89,3 @@ def test_networks_for_another_standardisation_are_the_same_functions():
             rtol=1e-3,  # squares of differences of numbers up to ten
             atol=1e-4,
         )
-
-
-def test_threads_keep_the_order():
-    assert in_threads(lambda a, b: a - b, [5, 7, 9], [1, 2, 3]) == [4, 5, 6]

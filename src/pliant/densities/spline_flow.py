@@ -11,6 +11,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import log_softmax, logsumexp, softmax
 
 from pliant._checks import check_instance, check_integer
+from pliant._devices import in_threads
 from pliant._importance import effective_sample_size
 from pliant.densities.base import AbstractModel, AbstractModelFamily
 from pliant.densities.coupling import CouplingFlow
@@ -157,10 +158,8 @@ class SplineFlow(AbstractModelFamily):
         keys = jax.random.split(key, modes.max() + 1)
         # All have the same shapes, so that they are compiled once.
         log_w = [jnp.where(modes == mode, log_weights, -jnp.inf) for mode in range(len(keys))]
-        found = [
-            self._fit_flow(key, z, own, _component_near(init, z, own))
-            for key, own in zip(keys, log_w, strict=True)
-        ]
+        starts = [_component_near(init, z, own) for own in log_w]
+        found = in_threads(self._fit_flow, keys, [z] * len(keys), log_w, starts)
         logits = [_log_sum(np.asarray(own)) for own in log_w]
         info = {"fit_steps": max(int(info["fit_steps"]) for _, info in found)}
         if self.training.selection:

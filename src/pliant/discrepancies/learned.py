@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pliant._checks import check_instance, check_integer, check_real
+from pliant._devices import in_threads
 from pliant.densities.training import FULL, Effort, Training
 from pliant.discrepancies.approach import Approach, begun, kept_draws
 from pliant.discrepancies.base import (
@@ -28,11 +29,7 @@ from pliant.discrepancies.base import (
     partly_from,
 )
 from pliant.discrepancies.draws import TrainingDraws, Widths
-from pliant.discrepancies.ensemble import (
-    AbstractNetwork,
-    Ensemble,
-    in_threads,
-)
+from pliant.discrepancies.ensemble import AbstractNetwork, Ensemble
 from pliant.discrepancies.measured import AbstractMeasuredDiscrepancy
 from pliant.discrepancies.memory import Memory, Sizes, empty_memory, relevances
 from pliant.discrepancies.statistics import Summaries

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Key
 from scipy.special import logsumexp
 
 from pliant._checks import check_instance, check_integer
+from pliant._devices import in_threads
 from pliant.densities.categories import ConditionalCategories
 from pliant.densities.conditional_flow import ConditionalFlow
 from pliant.densities.embeddings import AbstractEmbedding
@@ -193,14 +194,18 @@ class LikelihoodKL(AbstractLearnedDiscrepancy):
             assert only is not None
             density, info = train(keys[0], only, data, *options, own)
             return network.with_density(density), info
-        gaussian, info = train(keys[0], gaussian, data, *options, effort)
         if not network.begun:
+            gaussian, _ = train(keys[0], gaussian, data, *options, effort)
             flow = eqx.tree_at(lambda f: f.head, flow, gaussian.head)
-        flow, flow_info = train(keys[1], flow, data, *options, slower)
         if not network.deciding:
-            return dataclasses.replace(network, gaussian=None, flow=flow), flow_info
-        if not network.begun:
-            gaussian, info = train(keys[2], gaussian, data, *options, effort)
+            flow, info = train(keys[1], flow, data, *options, slower)
+            return dataclasses.replace(network, gaussian=None, flow=flow), info
+        (flow, flow_info), (gaussian, info) = in_threads(
+            lambda key, part, own: train(key, part, data, *options, own),
+            (keys[1], keys[0] if network.begun else keys[2]),
+            (flow, gaussian),
+            (slower, effort),
+        )
         gain = float(info["held_out"] - flow_info["held_out"])
         if gain < -_CLEAR:
             return LikelihoodNetwork(gaussian, None, network.kinds, network.n_own), info
