@@ -11,7 +11,7 @@ from pliant.methods.status import Status
 from pliant.weighting.weights import Tempering
 
 SURE = 0.35  # nats: with a smaller error of the log-likelihood, a run can be done
-_CLOSE = 0.02  # nats: the KL of the target from a posterior that need not be fitted again
+_CLOSE = 0.05  # nats: the KL of the target from a posterior that need not be fitted again
 _SETTLED = 0.2  # of a parameter's width, and of the particles, in a round that changed nothing
 
 
