@@ -6,8 +6,7 @@ The public names stand in ``__init__.pyi``. Each is loaded when it is first used
 The rooms, in the order of the data: ``densities``, ``simulators``, ``problem``,
 ``discrepancies``, ``weighting``, ``methods``, ``run``, ``tasks``, ``metrics``, ``plots``,
 ``diagnosis``, ``reporting``, ``bench`` and ``cli``. A module imports only from its own room and
-from those before it. The modules whose names begin with an underscore serve
-all of them.
+from those before it. Modules whose names begin with an underscore serve all of them.
 """
 
 import lazy_loader
