@@ -14,7 +14,7 @@ from pliant.plots.style import NUMBERS, log_ticks
 _FAINT = 0.6
 _ROOM = 1.35  # factor around the values on a logarithmic axis
 _EDGE = 1.4  # factor beyond the smallest and the largest number
-_CROWDED = 0.12  # of the axis: labels nearer than this are turned
+_CROWDED = 0.14  # of the axis: labels nearer than this are turned
 _MOST_TICKS = 5
 _FINEST = 1e-10  # of the largest value: nothing smaller can be told from zero
 
